@@ -1,0 +1,35 @@
+# Two commands do everything: `make demo` and `make test`. Both set the project up first, from a bare checkout.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+EXTRAS ?= server,worker,ray,demo,dev
+
+.PHONY: install demo serve test check
+.DEFAULT_GOAL := demo
+
+# Everything into .venv, and STUMPY's kernels compiled once; nothing to do the second time.
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "== Setting up $(VENV): a few minutes the first time"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -c 'import sys; sys.exit("Tidemill needs Python 3.11 to 3.13, and $(PYTHON) is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
+	$(PY) -m pip install --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	$(PY) -m workers.compile
+	@touch $@
+
+demo: install
+	@$(PY) -m app.demo
+
+serve: install
+	@$(PY) -m app
+
+# The linters first, since they are quick, then the suite.
+test: check
+	$(PY) -m pytest
+
+check: install
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports

@@ -1,0 +1,1 @@
+"""What this deployment has been proved to do."""

@@ -1,0 +1,1 @@
+"""What keeps jobs moving: dispatcher, reconciler, the workers' door."""

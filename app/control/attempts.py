@@ -1,0 +1,222 @@
+"""The life of an attempt in the database: placed, claimed, ended; and what its end means for the job.
+
+Every function here runs inside a write unit. What an execution reports is taken only under the claim it was granted (decision 4).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlmodel import Session, col, delete, select
+
+from app.capabilities import queries as capabilities
+from app.control.placing import Candidate, choose
+from app.db.tables import ArtifactRow, Attempt, Job, Lease, WorkerRow
+from app.db.writer import touch
+from app.jobs import queries, states
+from app.jobs.states import FINAL, State
+from app.kit.clock import now
+from app.kit.ids import new_id
+from app.kit.problems import Conflict, NotFound
+from workers.contract import Claim, EventType, Outcome, ReportedEvent, Running
+
+MOST_PLACED_AT_ONCE = 100
+
+
+class ClaimRefused(Conflict):
+    """This attempt is not to be run by whoever asked: another execution holds it, or it has ended."""
+
+
+def place_waiting(db: Session) -> list[Attempt]:
+    """Give waiting jobs to workers with room, the highest priority first, the oldest among equals."""
+    workers = capabilities.workers_up(db)
+    free = capabilities.free_resources(db, workers)
+    order = (col(Job.priority).desc(), col(Job.created_at), col(Job.id))
+    waiting = db.exec(select(Job).where(Job.state == State.QUEUED).order_by(*order).limit(MOST_PLACED_AT_ONCE)).all()
+    placed = []
+    for job in waiting:
+        if over_time(job, job.seconds_used):
+            continue
+        choice = choose([Candidate(worker.id, worker.facts["threads"], free[worker.id]) for worker in workers])
+        if choice is None:
+            break
+        for resource, amount in choice.needs.items():
+            free[choice.worker_id][resource] -= amount
+        placed.append(_place(db, job, choice.worker_id, choice.needs))
+    return placed
+
+
+def _place(db: Session, job: Job, worker_id: str, needs: dict[str, int]) -> Attempt:
+    job.attempt += 1
+    job.started_at = job.started_at or now()
+    job.phase = "starting"
+    attempt = Attempt(
+        id=new_id("att"), job_id=job.id, number=job.attempt, worker_id=worker_id, state="placed", placed_at=now()
+    )
+    db.add(attempt)
+    db.flush()
+    db.add_all(Lease(attempt_id=attempt.id, worker_id=worker_id, resource=r, amount=n) for r, n in needs.items() if n)
+    queries.apply(db, job, states.Event.DISPATCHED, attempt=job.attempt, worker=worker_id)
+    return attempt
+
+
+def claim(db: Session, attempt_id: str, asked: Claim) -> tuple[Attempt, Job]:
+    """Grant the one claim of an attempt; asking again with the same nonce is granted again. Raises ClaimRefused."""
+    attempt = db.get(Attempt, attempt_id)
+    if attempt is None:
+        raise NotFound(f"There is no attempt {attempt_id!r}.")
+    job = db.get_one(Job, attempt.job_id)
+    if attempt.state == "claimed" and attempt.claim == asked.nonce:
+        return attempt, job
+    if attempt.state != "placed":
+        raise ClaimRefused(f"The attempt is {attempt.state}; another execution ran or runs it.")
+    if job.state != State.RUNNING:
+        raise ClaimRefused(f"The job is {job.state}.")
+    if attempt.worker_id != asked.worker:
+        raise ClaimRefused(f"The attempt was placed on worker {attempt.worker_id}.")
+    attempt.state, attempt.claim, attempt.claimed_at = "claimed", asked.nonce, now()
+    db.add(attempt)
+    return attempt, job
+
+
+def _held(db: Session, attempt_id: str, nonce: str) -> Attempt | None:
+    """The attempt, if it runs under this very claim."""
+    attempt = db.get(Attempt, attempt_id)
+    return attempt if attempt and attempt.state == "claimed" and attempt.claim == nonce else None
+
+
+def accept_event(db: Session, event: ReportedEvent) -> None:
+    """Take an event into the job's log, once, and only under the claim."""
+    attempt = _held(db, event.attempt, event.claim)
+    if attempt is None or event.number <= attempt.events_seen:
+        return
+    job = db.get_one(Job, attempt.job_id)
+    attempt.events_seen = event.number
+    db.add(attempt)
+    if job.state in FINAL:
+        return
+    match event.type:
+        case EventType.PHASE if job.state == State.RUNNING:
+            job.phase = str(event.data["phase"])
+        case EventType.PROGRESS:
+            job.progress = event.data
+    queries.append_event(db, job, event.type, event.data, at=event.at)
+
+
+def accept_outcome(db: Session, outcome: Outcome) -> None:
+    """Take an outcome: the attempt ends, and the job with it. One without the claim changes nothing."""
+    attempt = _held(db, outcome.attempt, outcome.claim)
+    if attempt is None:
+        return
+    end(db, attempt, outcome.end)
+    job = db.get_one(Job, attempt.job_id)
+    if job.state in FINAL:
+        return
+    event = {"succeeded": states.Event.SUCCEEDED, "failed": states.Event.FAILED, "stopped": states.Event.STOPPED}[
+        outcome.end
+    ]
+    if outcome.end == "succeeded" and job.state == State.RUNNING:
+        job.result, job.provenance = outcome.summary, outcome.provenance
+        job.progress = {**job.progress, "fraction": 1.0, "eta_seconds": 0.0}
+        _keep_artifacts(db, job, attempt, outcome)
+    error = {**outcome.error, "instance": f"/jobs/{job.id}"} if outcome.error else None
+    queries.apply(db, job, event, error=error, attempt=attempt.number)
+
+
+def _keep_artifacts(db: Session, job: Job, attempt: Attempt, outcome: Outcome) -> None:
+    for file in outcome.artifacts:
+        row = ArtifactRow(job_id=job.id, path=f"{attempt.number}/{file.name}", created_at=now(), **file.model_dump())
+        db.add(row)
+        queries.append_event(db, job, "artifact", file.model_dump())
+
+
+def to_stop(db: Session, running: Sequence[Running]) -> list[str]:
+    """Which of the attempts that a worker runs must not go on."""
+    stop = []
+    for line in running:
+        attempt = _held(db, line.attempt, line.claim)
+        if attempt is None or db.get_one(Job, attempt.job_id).state != State.RUNNING:
+            stop.append(line.attempt)
+    return stop
+
+
+def end(db: Session, attempt: Attempt, how: str) -> None:
+    """End an attempt: its leases are free at once, and its running time counts."""
+    attempt.state, attempt.end, attempt.ended_at = "ended", how, now()
+    db.add(attempt)
+    db.exec(delete(Lease).where(col(Lease.attempt_id) == attempt.id))
+    job = db.get_one(Job, attempt.job_id)
+    job.seconds_used += running_seconds(attempt, attempt.ended_at)
+    db.add(job)
+    touch(db, queries.QUEUE_TOPIC)
+
+
+def withdraw_unclaimed(db: Session, job: Job) -> None:
+    """Nobody has begun the job's attempt: it ends here and now."""
+    attempt = queries.open_attempt(db, job.id)
+    if attempt and attempt.state == "placed":
+        end(db, attempt, "withdrawn")
+        queries.apply(db, job, states.Event.STOPPED)
+
+
+def lose(db: Session, attempt: Attempt, event: states.Event, reason: str) -> None:
+    """An attempt is gone without an outcome. `event` says whether it counts: WORKER_LOST does, SERVER_STOPPED does not."""
+    end(db, attempt, event)
+    job = db.get_one(Job, attempt.job_id)
+    if job.state in FINAL:
+        return
+    error = {
+        "type": "/problems/worker-lost",
+        "title": "Worker lost",
+        "status": 500,
+        "detail": f"{reason} It was attempt {attempt.number}, and max_attempts is {job.max_attempts}.",
+        "instance": f"/jobs/{job.id}",
+    }
+    if job.state == State.RUNNING:
+        queries.append_event(db, job, "log", {"message": f"Attempt {attempt.number} ended: {reason}"})
+    queries.apply(db, job, event, error=error, attempt=attempt.number, reason=reason)
+
+
+def time_out(db: Session, job: Job) -> None:
+    """The job's time is used up. Its attempt is told to stop with the worker's next report."""
+    detail = f"The job ran longer than its timeout_seconds of {job.timeout_seconds:g}, all attempts together."
+    error = {
+        "type": "/problems/timeout",
+        "title": "Time limit exceeded",
+        "status": 504,
+        "detail": detail,
+        "instance": f"/jobs/{job.id}",
+    }
+    queries.apply(db, job, states.Event.TIMED_OUT, error=error)
+    withdraw = queries.open_attempt(db, job.id)
+    if withdraw and withdraw.state == "placed":
+        end(db, withdraw, "withdrawn")
+
+
+def running_seconds(attempt: Attempt, at: datetime) -> float:
+    """Since the claim; a clock that was set back meanwhile takes no time away."""
+    return max(0.0, (at - attempt.claimed_at).total_seconds()) if attempt.claimed_at else 0.0
+
+
+def over_time(job: Job, seconds: float) -> bool:
+    return job.timeout_seconds is not None and seconds >= job.timeout_seconds
+
+
+def open_attempts(db: Session) -> Sequence[tuple[Attempt, Job, WorkerRow]]:
+    query = (
+        select(Attempt, Job, WorkerRow)
+        .join(Job, col(Job.id) == col(Attempt.job_id))
+        .join(WorkerRow, col(WorkerRow.id) == col(Attempt.worker_id))
+        .where(Attempt.state != "ended")
+    )
+    return db.exec(query).all()
+
+
+def timed_jobs(db: Session) -> Sequence[Job]:
+    return db.exec(select(Job).where(col(Job.timeout_seconds).is_not(None), col(Job.state).not_in(FINAL))).all()
+
+
+def leases(db: Session, attempt_id: str) -> dict[str, int]:
+    """What an attempt holds of its worker."""
+    return {
+        lease.resource: lease.amount for lease in db.exec(select(Lease).where(Lease.attempt_id == attempt_id)).all()
+    }

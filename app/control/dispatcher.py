@@ -1,0 +1,54 @@
+"""The dispatcher: places waiting jobs on workers with room, and hands the attempts to the engine.
+
+The database places; the engine only runs. A crash between the two is harmless: an attempt that nobody claims is handed over again
+under the same key (decision 4).
+"""
+
+import asyncio
+import contextlib
+import logging
+
+from app.control import attempts
+from app.db.reader import Reader
+from app.db.tables import Attempt, WorkerRow
+from app.db.writer import Writer
+from app.engines.base import Engine, EngineDown
+from app.jobs import queries
+from app.kit.changes import Changes
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+
+
+class Dispatcher:
+    def __init__(self, reader: Reader, writer: Writer, changes: Changes, engine: Engine) -> None:
+        self._reader, self._writer, self._changes, self._engine = reader, writer, changes, engine
+
+    async def run(self) -> None:
+        """Place jobs whenever the queue or the free slots change, until cancelled."""
+        with self._changes.listen(queries.QUEUE_TOPIC) as changed:
+            while True:
+                changed.clear()
+                try:
+                    await self._round()
+                except Exception:
+                    log.exception("a round of the dispatcher failed; the next one follows")
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), LOOK_SECONDS)
+
+    async def _round(self) -> None:
+        if self._engine.address is None or not await self._reader.run(queries.waiting):
+            return
+        for attempt in await self._writer.run(attempts.place_waiting):
+            await self.hand_over(attempt)
+
+    async def hand_over(self, attempt: Attempt) -> None:
+        """Give a placed attempt to the engine; where that fails now, the reconciler does it again."""
+        worker, needs = await self._reader.run(
+            lambda db: (db.get_one(WorkerRow, attempt.worker_id), attempts.leases(db, attempt.id))
+        )
+        try:
+            await self._engine.submit(attempt.id, worker.address, needs)
+        except EngineDown as down:
+            log.warning("attempt %s could not be handed over: %s", attempt.id, down)

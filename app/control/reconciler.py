@@ -1,0 +1,219 @@
+"""The reconciler: once a second it compares what the database believes with what the cluster and the workers say.
+
+A worker is lost when its cluster no longer has it, or when it has said nothing for `worker_silence_seconds`. How long a job runs says
+nothing about whether it lives (decision 6).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection
+from datetime import timedelta
+from pathlib import Path
+
+from sqlmodel import Session, select
+
+from app.control import attempts
+from app.control.dispatcher import Dispatcher
+from app.db.idempotency import KEPT, forget_old
+from app.db.reader import Reader
+from app.db.tables import Attempt, Job, WorkerRow
+from app.db.writer import Writer
+from app.engines.base import Engine, EngineDown
+from app.files import Files
+from app.jobs import queries, states
+from app.jobs.states import State
+from app.kit.clock import now
+from workers.contract import Outcome
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+UNCLAIMED = timedelta(seconds=5)
+"""A placed attempt should be claimed in milliseconds; after so long it is handed to the engine again."""
+UNREPORTED = timedelta(seconds=5)
+"""A claimed attempt should be in its worker's next report; missing for so long, its driver is gone."""
+CLEAN_EVERY_SECONDS = 3600.0
+
+
+class Reconciler:
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        engine: Engine,
+        dispatcher: Dispatcher,
+        files: Files,
+        silence_seconds: float,
+    ) -> None:
+        self._reader, self._writer, self._engine = reader, writer, engine
+        self._dispatcher, self._files, self._silence = dispatcher, files, silence_seconds
+        self._heard: dict[str, float] = {}
+        self._running: dict[str, frozenset[str]] = {}
+        self._handed: set[str] = set()
+        self._cleaned = 0.0
+
+    def hear(self, worker_id: str, running: Collection[str]) -> None:
+        """A worker reported: it lives, and these attempts run there."""
+        self._heard[worker_id] = time.monotonic()
+        self._running[worker_id] = frozenset(running)
+
+    async def recover(self) -> None:
+        """At start-up, before the engine is up: what an earlier server left open.
+
+        An embedded cluster died with that server, so its attempts ended with it, which does not count against a job. Workers of
+        an outside cluster get the time of one silence to report.
+        """
+
+        def unit(db: Session) -> None:
+            for worker in db.exec(select(WorkerRow).where(WorkerRow.state == "up")).all():
+                if self._engine.mode == "embedded":
+                    self._lost(db, worker, states.Event.SERVER_STOPPED, "The server stopped, and its cluster with it.")
+                else:
+                    self.hear(worker.id, ())
+
+        await self._writer.run(unit)
+
+    async def interrupt(self) -> None:
+        """At shutdown, after the engine stopped: end what an embedded cluster was running. It does not count."""
+        if self._engine.mode == "embedded":
+            await self.recover()
+
+    async def dismiss(self, worker_id: str) -> None:
+        """A worker leaves in good order: it stopped its work, which goes on elsewhere and does not count."""
+
+        def unit(db: Session) -> None:
+            worker = db.get(WorkerRow, worker_id)
+            if worker is not None and worker.state == "up":
+                self._lost(db, worker, states.Event.SERVER_STOPPED, "The worker left.")
+
+        await self._writer.run(unit)
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await self._sweep()
+            except Exception:
+                log.exception("a sweep of the reconciler failed; the next one follows")
+
+    async def _sweep(self) -> None:
+        await self._time_out()
+        await self._forget_ended()
+        try:
+            present = await self._engine.workers()
+        except EngineDown:
+            present = None
+        await self._bury(present)
+        if present is not None:
+            await self._hand_over_again()
+        if time.monotonic() - self._cleaned > CLEAN_EVERY_SECONDS:
+            self._cleaned = time.monotonic()
+            await self._writer.run(lambda db: forget_old(db, now() - KEPT))
+
+    async def _time_out(self) -> None:
+        def overdue(db: Session) -> list[str]:
+            late = []
+            for job in attempts.timed_jobs(db):
+                attempt = queries.open_attempt(db, job.id)
+                running = attempts.running_seconds(attempt, now()) if attempt else 0.0
+                if job.state != State.CANCELLING and attempts.over_time(job, job.seconds_used + running):
+                    late.append(job.id)
+            return late
+
+        def unit(db: Session) -> None:
+            for job_id in late:
+                job = db.get(Job, job_id)
+                if job is not None and job.state in (State.QUEUED, State.RUNNING):
+                    attempts.time_out(db, job)
+
+        if late := await self._reader.run(overdue):
+            await self._writer.run(unit)
+
+    async def _forget_ended(self) -> None:
+        """Tell the engine of attempts that ended without it, by a cancel or by a loss."""
+        open_now = {attempt.id for attempt, _, _ in await self._reader.run(attempts.open_attempts)}
+        for attempt_id in self._handed - open_now:
+            await self._engine.forget(attempt_id)
+        self._handed = open_now
+
+    async def _bury(self, present: set[str] | None) -> None:
+        """Find the workers that are gone, and the attempts whose driver is."""
+        workers = await self._reader.run(lambda db: db.exec(select(WorkerRow).where(WorkerRow.state == "up")).all())
+        gone = {worker.id: self._why_gone(worker, present) for worker in workers}
+        gone = {worker_id: why for worker_id, why in gone.items() if why}
+        silent = [
+            attempt.id
+            for attempt, _, worker in await self._reader.run(attempts.open_attempts)
+            if worker.id not in gone and self._without_driver(attempt)
+        ]
+        if not gone and not silent:
+            return
+
+        def unit(db: Session) -> None:
+            for worker_id, why in gone.items():
+                self._lost(db, db.get_one(WorkerRow, worker_id), states.Event.WORKER_LOST, str(why))
+            for attempt_id in silent:
+                self._end(
+                    db,
+                    db.get_one(Attempt, attempt_id),
+                    states.Event.WORKER_LOST,
+                    "The worker no longer knows the attempt.",
+                )
+
+        await self._writer.run(unit)
+
+    def _why_gone(self, worker: WorkerRow, present: set[str] | None) -> str | None:
+        silence = time.monotonic() - self._heard.get(worker.id, 0.0)
+        if present is not None and worker.address not in present and silence > SWEEP_SECONDS:
+            return f"The worker {worker.id} left the cluster."
+        if silence > self._silence:
+            return f"The worker {worker.id} said nothing for {silence:.0f} s."
+        return None
+
+    def _without_driver(self, attempt: Attempt) -> bool:
+        reported = self._running.get(attempt.worker_id, frozenset())
+        return (
+            attempt.state == "claimed"
+            and attempt.claimed_at is not None
+            and now() - attempt.claimed_at > UNREPORTED
+            and attempt.worker_id in self._running
+            and attempt.id not in reported
+        )
+
+    async def _hand_over_again(self) -> None:
+        for attempt, _, _ in await self._reader.run(attempts.open_attempts):
+            if attempt.state == "placed" and now() - attempt.placed_at > UNCLAIMED:
+                await self._dispatcher.hand_over(attempt)
+
+    # ---- inside a write unit -----------------------------------------------------------------------------------
+
+    def _lost(self, db: Session, worker: WorkerRow, event: states.Event, reason: str) -> None:
+        worker.state, worker.left_at = "gone", now()
+        db.add(worker)
+        self._heard.pop(worker.id, None)
+        self._running.pop(worker.id, None)
+        log.warning("worker %s is gone: %s", worker.id, reason)
+        for attempt in db.exec(select(Attempt).where(Attempt.worker_id == worker.id, Attempt.state != "ended")).all():
+            self._end(db, attempt, event, reason)
+
+    def _end(self, db: Session, attempt: Attempt, event: states.Event, reason: str) -> None:
+        """End an attempt whose execution is gone: by the outcome it had still written, or as lost."""
+        if attempt.state == "ended":
+            return
+        outcome = read_outcome(self._files.attempt(attempt.job_id, attempt.number) / "outcome.json")
+        if outcome is not None and outcome.claim == attempt.claim:
+            attempts.accept_outcome(db, outcome)
+        else:
+            # An attempt that nobody had begun is no fault of the job's.
+            event = states.Event.SERVER_STOPPED if attempt.state == "placed" else event
+            attempts.lose(db, attempt, event, reason)
+
+
+def read_outcome(path: Path) -> Outcome | None:
+    """The outcome a driver left, whole or not at all."""
+    try:
+        return Outcome.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None

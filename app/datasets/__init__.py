@@ -1,0 +1,1 @@
+"""Datasets: upload once, refer to many times."""

@@ -1,0 +1,1 @@
+"""SQLite: the tables, the one writer, the read-only readers."""

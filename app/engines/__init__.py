@@ -1,0 +1,1 @@
+"""The clusters that run attempts, behind one small port."""

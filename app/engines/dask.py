@@ -1,0 +1,174 @@
+"""The Dask engine: a scheduler with its workers as the server's children, or an outside scheduler by address."""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, Future, fire_and_forget
+
+from app.engines.base import EngineDown
+from app.engines.children import Child, keep_running
+from workers.contract import call_by_name
+
+log = logging.getLogger(__name__)
+
+DRIVER = "workers.attempt:execute"
+SCHEDULER_SETTINGS = {
+    # Retries are ours to decide (decision 4), and a worker whose process holds the GIL is not a dead one.
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
+    "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
+}
+QUIET = {"DASK_LOGGING__DISTRIBUTED": "warning"}
+START_SECONDS = 30.0
+ASK_SECONDS = 5.0
+
+
+class DaskEngine:
+    """See `app.engines.base.Engine`."""
+
+    name = "dask"
+
+    def __init__(self, scheduler: str, folder: Path, workers: int, threads: int, token: str | None) -> None:
+        self.mode = "embedded" if scheduler == "embedded" else "outside"
+        self._scheduler, self._folder, self._workers, self._threads = scheduler, folder, workers, threads
+        self._token = token
+        self._client: Client | None = None
+        self._futures: dict[str, Future] = {}
+        self._server_url = ""
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str | None:
+        return self._client.scheduler.address if self._up() and self._client else None
+
+    def _up(self) -> bool:
+        return self._client is not None and self._client.status == "running"
+
+    async def start(self, server_url: str) -> None:
+        self._server_url = server_url
+        keep = self._keep_embedded if self.mode == "embedded" else self._keep_connected
+        self._keeper = asyncio.create_task(keep(), name="dask-engine")
+
+    # ---- keeping it up -----------------------------------------------------------------------------------------
+
+    async def _keep_embedded(self) -> None:
+        """A scheduler and its workers, together: when the scheduler ends, all of it starts anew."""
+        while True:
+            async with contextlib.AsyncExitStack() as stack:
+                scheduler, address = await self._start_scheduler()
+                stack.push_async_callback(scheduler.stop)
+                client = await self._connect(address)
+                stack.push_async_callback(self._disconnect, client)
+                arguments = ["dask", "--scheduler", address, "--server", self._server_url]
+                arguments += ["--threads", str(self._threads), "--lifeline"]
+                environment = QUIET | ({"TIDEMILL_JOIN_TOKEN": self._token} if self._token else {})
+                tasks = [
+                    asyncio.create_task(keep_running(f"worker {number}", "workers", arguments, environment))
+                    for number in range(self._workers)
+                ]
+                stack.push_async_callback(_cancel_all, tasks)
+                code = await scheduler.process.wait()
+                log.warning("the Dask scheduler ended with code %s; starting it and its workers again", code)
+
+    async def _start_scheduler(self) -> tuple[Child, str]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        note = self._folder / "scheduler.json"
+        note.unlink(missing_ok=True)
+        arguments = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        arguments += ["--scheduler-file", str(note), "--preload", "workers.lifeline"]
+        child = await Child.start("dask", arguments, SCHEDULER_SETTINGS | QUIET)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while child.process.returncode is None:
+                    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError, KeyError):
+                        return child, str(json.loads(note.read_text())["address"])
+                    await asyncio.sleep(0.02)
+        except BaseException:
+            await child.stop()
+            raise
+        raise EngineDown(f"the Dask scheduler ended with code {child.process.returncode} while starting")
+
+    async def _keep_connected(self) -> None:
+        """A client of an outside scheduler, made anew whenever the connection is lost."""
+        while True:
+            try:
+                client = await self._connect(self._scheduler)
+            except OSError as fault:
+                log.warning("the Dask scheduler at %s does not answer (%s); trying again", self._scheduler, fault)
+                await asyncio.sleep(2)
+                continue
+            try:
+                while client.status == "running":
+                    await asyncio.sleep(0.5)
+            finally:
+                await self._disconnect(client)
+
+    async def _connect(self, address: str) -> Client:
+        with dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
+            self._client = await Client(address, asynchronous=True, set_as_default=False, name="tidemill")
+        return self._client
+
+    async def _disconnect(self, client: Client) -> None:
+        self._client = None
+        self._futures.clear()
+        with contextlib.suppress(Exception):  # its scheduler may be gone already
+            await asyncio.wait_for(client.close(), 5)
+
+    # ---- the port ----------------------------------------------------------------------------------------------
+
+    def _running_client(self) -> Client:
+        if not self._up() or self._client is None:
+            raise EngineDown("the Dask scheduler cannot be reached")
+        return self._client
+
+    async def workers(self) -> set[str]:
+        client = self._running_client()
+        try:
+            identity = await asyncio.wait_for(client.scheduler.identity(), ASK_SECONDS)
+        except (OSError, TimeoutError) as fault:
+            raise EngineDown(f"the Dask scheduler does not answer: {fault}") from fault
+        return set(identity["workers"])
+
+    async def submit(self, attempt: str, address: str, needs: Mapping[str, int]) -> None:
+        client = self._running_client()
+        future = client.submit(
+            call_by_name,
+            DRIVER,
+            attempt,
+            key=attempt,
+            workers=[address],
+            allow_other_workers=False,
+            resources=dict(needs),
+            retries=0,
+            pure=False,
+        )
+        # The scheduler drops what no client wants: this keeps the task when our connection breaks.
+        fire_and_forget(future)
+        self._futures[attempt] = future
+
+    async def ask(self, function: str, arguments: list[Any], address: str, seconds: float) -> Any:
+        client = self._running_client()
+        call = client.run(call_by_name, function, *arguments, workers=[address])
+        return (await asyncio.wait_for(call, seconds))[address]
+
+    async def forget(self, attempt: str) -> None:
+        future = self._futures.pop(attempt, None)
+        if future is not None and self._up():
+            with contextlib.suppress(OSError):
+                await future.cancel(force=True)
+
+    async def stop(self) -> None:
+        if self._keeper:
+            await _cancel_all([self._keeper])
+
+
+async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

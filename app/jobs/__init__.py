@@ -1,0 +1,1 @@
+"""Jobs: submit, watch, cancel, retry, delete."""

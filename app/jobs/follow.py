@@ -1,0 +1,98 @@
+"""Following a job: until it is final, through its event log, or through what it prints. No connection is held meanwhile."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from sqlmodel import Session
+
+from app.db.reader import Reader
+from app.db.tables import Job
+from app.files import Files
+from app.jobs import queries
+from app.jobs.states import FINAL
+from app.kit import sse
+from app.kit.changes import Changes
+
+LOOK_SECONDS = 0.5
+CHUNK = 1 << 16
+
+
+async def until_final(
+    reader: Reader, changes: Changes, stopping: asyncio.Event, job_id: str, owner: str, seconds: float
+) -> Job:
+    """The job once it is final, or as it is after `seconds`, or when the server stops."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    with changes.listen(queries.job_topic(job_id)) as changed:
+        while True:
+            changed.clear()
+            job = await reader.run(lambda db: queries.job_of(db, job_id, owner))
+            left = deadline - asyncio.get_running_loop().time()
+            if job.state in FINAL or left <= 0 or stopping.is_set():
+                return job
+            with contextlib.suppress(TimeoutError):
+                # Now and then it looks whether the server is stopping.
+                await asyncio.wait_for(changed.wait(), min(left, 1.0))
+
+
+class EventLog:
+    """A job's events as a source for `app.kit.sse`."""
+
+    def __init__(self, reader: Reader, changes: Changes, job_id: str) -> None:
+        self._reader, self._changes, self._job_id = reader, changes, job_id
+
+    async def read(self, after: int) -> Sequence[sse.Event]:
+        def query(db: Session) -> list[sse.Event]:
+            return [
+                sse.Event(e.seq, e.type, {"seq": e.seq, "at": e.at, "type": e.type, "data": e.data})
+                for e in queries.events_after(db, self._job_id, after, 200)
+            ]
+
+        return await self._reader.run(query)
+
+    async def changed(self) -> None:
+        with self._changes.listen(queries.job_topic(self._job_id)) as changed:
+            await changed.wait()
+
+    async def finished(self) -> bool:
+        def query(db: Session) -> bool:
+            job = db.get(Job, self._job_id)
+            return job is None or job.state in FINAL
+
+        return await self._reader.run(query)
+
+
+def log_files(files: Files, job_id: str) -> list[Path]:
+    """What each attempt printed, in order."""
+    folder = files.job(job_id)
+    return sorted(folder.glob("*/log.txt"), key=lambda path: int(path.parent.name)) if folder.is_dir() else []
+
+
+async def printed(files: Files, job_id: str) -> AsyncIterator[bytes]:
+    """What the job printed so far, attempt after attempt."""
+    for path in log_files(files, job_id):
+        offset = 0
+        while chunk := await asyncio.to_thread(_read, path, offset):
+            yield chunk
+            offset += len(chunk)
+
+
+async def printing(log: EventLog, files: Files, stopping: asyncio.Event, job_id: str) -> AsyncIterator[bytes]:
+    """What the job prints, as it prints it, until it is final."""
+    offsets: dict[Path, int] = {}
+    while True:
+        finished = await log.finished()
+        for path in log_files(files, job_id):
+            while chunk := await asyncio.to_thread(_read, path, offsets.get(path, 0)):
+                offsets[path] = offsets.get(path, 0) + len(chunk)
+                yield chunk
+        if finished or stopping.is_set():
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _read(path: Path, offset: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return file.read(CHUNK)

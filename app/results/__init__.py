@@ -1,0 +1,1 @@
+"""Results, artifacts and plots of finished jobs."""

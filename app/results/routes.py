@@ -1,0 +1,171 @@
+"""The HTTP side of results: the profile in four formats, the artifacts, the plot."""
+
+import asyncio
+import os
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel
+from sqlmodel import Session
+
+from app.callers import Caller
+from app.db.tables import ArtifactRow, Job
+from app.jobs import queries
+from app.jobs.problems import NotReady
+from app.jobs.series import source_of
+from app.jobs.states import State
+from app.kit.catalogue import responses
+from app.kit.children import ChildFailed
+from app.kit.clock import Rfc3339
+from app.kit.files import FileAnswer, Range
+from app.kit.ids import new_id
+from app.kit.negotiation import negotiated
+from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
+from app.kit.problems import CursorInvalid, Internal, NotAcceptable, NotFound, RangeNotSatisfiable
+from app.services import Services, services
+
+router = APIRouter(prefix="/jobs/{job_id}", tags=["results"])
+House = Annotated[Services, Depends(services)]
+JobId = Annotated[str, Path(description="The job's id.", examples=["job_01k0000000000000000000000"])]
+
+RESULT_FILES = {
+    "application/json": "result.json",
+    "text/csv": "result.csv",
+    "application/vnd.apache.parquet": "result.parquet",
+    "application/x-npz": "result.npz",
+}
+PLOT_FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+ANY_FILE = {"*/*": BINARY}
+
+
+class ArtifactView(BaseModel):
+    """A file that a job left."""
+
+    name: str
+    bytes: int
+    sha256: str
+    media_type: str
+    created_at: Rfc3339
+    link: str
+
+
+async def succeeded(house: Services, job_id: str, owner: str) -> Job:
+    job = await house.jobs.get(job_id, owner)
+    if job.state != State.SUCCEEDED:
+        raise NotReady(f"The job is {job.state}; only a succeeded one has a result.")
+    return job
+
+
+@router.get("/artifacts", responses=responses(NotFound, CursorInvalid))
+async def list_artifacts(
+    job_id: JobId, request: Request, response: Response, house: House, caller: Caller, limit: Limit, cursor: CursorText
+) -> Page[ArtifactView]:
+    """The files the job left, by name, each with its size and hash."""
+    after = "" if cursor is None else str(Cursor.decode(cursor, {"job": job_id}, types=(str,)).key[0])
+
+    def query(db: Session) -> list[ArtifactRow]:
+        return [row for row in queries.artifacts_of(db, queries.job_of(db, job_id, caller.name).id) if row.name > after]
+
+    page = page_of((await house.reader.run(query))[: limit + 1], limit, lambda row: (row.name,), {"job": job_id})
+    link_next(request, response, page.next)
+    views = [ArtifactView(**row.model_dump(), link=f"/jobs/{job_id}/artifacts/{row.name}") for row in page.rows]
+    return Page(items=views, next=page.next)
+
+
+@router.get(
+    "/artifacts/{name:path}",
+    response_class=FileAnswer,
+    dependencies=[Range],
+    responses={
+        200: {"content": ANY_FILE},
+        206: {"content": ANY_FILE, "description": "The `Range` that was asked for."},
+        **responses(NotFound, RangeNotSatisfiable),
+    },
+)
+async def get_artifact(
+    job_id: JobId, name: Annotated[str, Path(description="The artifact's name.")], house: House, caller: Caller
+) -> FileAnswer:
+    """One of its files, or a `Range` of it."""
+
+    def query(db: Session) -> ArtifactRow | None:
+        return db.get(ArtifactRow, (queries.job_of(db, job_id, caller.name).id, name))
+
+    return file_of(house, job_id, await house.reader.run(query), name)
+
+
+def file_of(house: Services, job_id: str, row: ArtifactRow | None, name: str) -> FileAnswer:
+    if row is None:
+        raise NotFound(f"The job has no artifact {name!r}; `GET /jobs/{job_id}/artifacts` lists those it has.")
+    fields = {"ETag": f'"{row.sha256[:32]}"', "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
+    file_name = f"{job_id}-{row.name.rpartition('/')[2]}"
+    return FileAnswer(house.files.job(job_id) / row.path, media_type=row.media_type, headers=fields, filename=file_name)
+
+
+@router.get(
+    "/result",
+    response_class=FileAnswer,
+    responses={
+        200: {"content": {**dict.fromkeys(RESULT_FILES, BINARY), "application/json": {"schema": {"type": "object"}}}},
+        **responses(NotFound, NotReady, NotAcceptable),
+    },
+)
+async def get_result(job_id: JobId, request: Request, house: House, caller: Caller) -> FileAnswer:
+    """The whole result, in the format that `Accept` asks for: JSON, CSV, Parquet or NPZ."""
+    job = await succeeded(house, job_id, caller.name)
+    name = RESULT_FILES[negotiated(request, tuple(RESULT_FILES))]
+    return file_of(house, job.id, await house.reader.run(lambda db: db.get(ArtifactRow, (job.id, name))), name)
+
+
+@router.get(
+    "/plot",
+    response_class=FileAnswer,
+    responses={200: {"content": dict.fromkeys(PLOT_FORMATS, BINARY)}, **responses(NotFound, NotReady, NotAcceptable)},
+)
+async def get_plot(
+    job_id: JobId,
+    request: Request,
+    house: House,
+    caller: Caller,
+    width: Annotated[int, Query(ge=200, le=4000, description="Pixels.")] = 1200,
+    height: Annotated[int, Query(ge=150, le=4000, description="Pixels.")] = 700,
+) -> FileAnswer:
+    """The series with its motif and discord, above its profile."""
+    job = await succeeded(house, job_id, caller.name)
+    media_type = negotiated(request, tuple(PLOT_FORMATS))
+    kind = PLOT_FORMATS[media_type]
+    path = house.files.job(job.id) / "plots" / f"{width}x{height}.{kind}"
+    if not path.exists():
+        await _draw(house, job, kind, width, height, path)
+    return FileAnswer(path, media_type=media_type, headers={"Vary": "Accept"})
+
+
+async def _draw(house: Services, job: Job, kind: str, width: int, height: int, path: os.PathLike[str]) -> None:
+    def query(db: Session) -> tuple[ArtifactRow, dict[str, object]]:
+        source = source_of(db, house.files, job.params["series"])
+        return db.get_one(ArtifactRow, (job.id, "result.npz")), source.model_dump(mode="json")
+
+    row, source = await house.reader.run(query)
+    folder = os.path.dirname(path)
+    await asyncio.to_thread(os.makedirs, folder, exist_ok=True)
+    # Drawn under a name of its own and then renamed, so that two who ask at once never see half a file.
+    partial = os.path.join(folder, f"{new_id('plot')}.{kind}")
+    request = {
+        "result": str(house.files.job(job.id) / row.path),
+        "series": source,
+        "window": job.params["window"],
+        "title": f"Matrix profile of {source['name']}, window {job.params['window']}",
+        "summary": job.result,
+        "format": kind,
+        "width": width,
+        "height": height,
+        "output": partial,
+        "max_memory_bytes": house.children.memory_bytes,
+    }
+    try:
+        answer = await house.children.run("workers.plot", request)
+    except ChildFailed as failure:
+        raise Internal("Drawing the plot failed; the server's log says why.") from failure
+    if error := answer.get("error"):
+        raise Internal(error["detail"])
+    await asyncio.to_thread(os.replace, partial, path)

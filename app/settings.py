@@ -1,0 +1,62 @@
+"""Every knob of the server: its unit, its default, one sentence. Environment variables `TIDEMILL_…`, or a `.env` file."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+CORES = len(os.sched_getaffinity(0))
+
+
+class Settings(BaseSettings):
+    """The server's settings. `python -m app --help` prints this table."""
+
+    model_config = SettingsConfigDict(env_prefix="TIDEMILL_", env_file=".env", extra="ignore", frozen=True)
+
+    home: Path = Field(Path("var"), description="Folder of the database, datasets and artifacts.")
+    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback needs AUTH=keys or --insecure.")
+    port: int = Field(8000, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
+    engine: Literal["dask"] = Field("dask", description="The cluster that runs jobs.")
+    dask_scheduler: str = Field(
+        "embedded",
+        pattern=r"^(embedded|(tcp|tls)://.+)$",
+        description="`embedded` starts a scheduler and workers as children; `tcp://…` or `tls://…` joins yours.",
+    )
+    workers: int = Field(min(2, CORES), ge=1, le=1024, description="Workers of an embedded cluster.")
+    worker_threads: int = Field(
+        max(1, CORES // 2), ge=1, le=1024, description="Computing threads of each embedded worker."
+    )
+    public_url: str | None = Field(None, description="How workers reach the server; default http://HOST:PORT.")
+    auth: Literal["off"] = Field(
+        "off", description="`off` serves whoever can reach the port; allowed on loopback only."
+    )
+    join_token: str | None = Field(None, description="Secret that workers must present to join, when set.")
+    max_upload_bytes: int = Field(1 << 30, ge=1, description="Largest dataset file, bytes as sent.")
+    max_unpacked_bytes: int = Field(4 << 30, ge=1, description="Largest dataset after decompression, bytes.")
+    max_body_bytes: int = Field(16 << 20, ge=1024, description="Largest JSON body, bytes.")
+    max_columns: int = Field(10_000, ge=1, description="Most columns a dataset may have.")
+    max_queue: int = Field(10_000, ge=1, description="Most jobs that may wait; further ones are answered 429.")
+    reader_memory_bytes: int = Field(
+        4 << 30, ge=256 << 20, description="Memory limit of the child that reads an upload or draws a plot, bytes."
+    )
+    reader_seconds: int = Field(600, ge=1, description="Time limit of that child, seconds of CPU.")
+    worker_silence_seconds: float = Field(
+        30.0, gt=1, description="A worker that reports nothing for so long counts as lost, seconds."
+    )
+    drain_seconds: float = Field(
+        3.0,
+        ge=0,
+        description="On SIGTERM, how long running attempts may still finish before they are stopped, seconds.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much the server logs.")
+
+
+def table() -> str:
+    """The settings as lines for `--help`."""
+    lines = []
+    for name, field in Settings.model_fields.items():
+        default = "none" if field.default is None else field.default
+        lines.append(f"  TIDEMILL_{name.upper():<24} {field.description} [{default}]")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Schema migrations (Alembic). The server applies them when it starts."""

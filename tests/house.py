@@ -1,0 +1,151 @@
+"""A real server in its own process, as users have it, and a client that speaks of jobs rather than of HTTP."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+READY = "Tidemill is ready at "
+START_SECONDS = 120
+
+
+@dataclass
+class House:
+    """One server on one HOME. `start` and `end` as often as a test wants."""
+
+    home: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    arguments: Sequence[str] = ()
+    process: subprocess.Popen[str] | None = None
+    url: str = ""
+
+    def start(self) -> "House":
+        """Start the server and wait until it is ready."""
+        self.log = open(self.home.parent / f"{self.home.name}.log", "a")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "app", "--port", "0", "--home", str(self.home), *self.arguments],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env={**os.environ, **self.environment},
+        )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith(READY):
+                self.url = line.removeprefix(READY).strip()
+                return self
+        raise AssertionError(f"the server ended with {self.process.wait()}:\n{self.words()}")
+
+    def end(self) -> int:
+        """SIGTERM, and its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self._ended(60)
+
+    def kill(self) -> None:
+        """kill -9, as a power cut does."""
+        assert self.process is not None
+        self.process.kill()
+        self._ended(10)
+
+    def _ended(self, seconds: float) -> int:
+        assert self.process is not None
+        code = self.process.wait(timeout=seconds)
+        if self.process.stdout:
+            self.process.stdout.close()
+        self.log.close()
+        return code
+
+    def family(self) -> list[psutil.Process]:
+        """Every process that the server started, directly or not."""
+        assert self.process is not None
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(self.process.pid).children(recursive=True)
+        return []
+
+    def workers(self) -> list[psutil.Process]:
+        return [p for p in self.family() if p.cmdline()[2:4] == ["workers", "dask"]]
+
+    def words(self) -> str:
+        """What the server printed on its standard error."""
+        return Path(self.log.name).read_text()
+
+    def api(self) -> "Api":
+        return Api(self.url)
+
+
+class Api(httpx.Client):
+    """An HTTP client of one server."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(base_url=url, timeout=60, trust_env=False)
+
+    def job(self, job_id: str, wait: int = 0) -> dict[str, Any]:
+        answer = self.get(f"/jobs/{job_id}", headers={"Prefer": f"wait={wait}"} if wait else {})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def submit(self, body: dict[str, Any], **headers: str) -> dict[str, Any]:
+        answer = self.post("/jobs", json=body, headers=headers)
+        assert answer.status_code in (200, 202), answer.text
+        return answer.json()
+
+    def run(self, **params: Any) -> dict[str, Any]:
+        """Submit a matrix profile, wait for its success, and return its whole result."""
+        job = self.submit({"kind": "matrix_profile", "params": params}, Prefer="wait=60")
+        assert job["state"] == "succeeded", job
+        result = self.get(job["links"]["result"])
+        assert result.status_code == 200, result.text
+        return {**result.json(), "job": job}
+
+    def until(self, job_id: str, *states: str, seconds: float = 30) -> dict[str, Any]:
+        """Look at a job until it is in one of `states`."""
+        return eventually(lambda: (job := self.job(job_id)) and job["state"] in states and job, seconds)
+
+    def events(self, job_id: str) -> list[dict[str, Any]]:
+        items, after = [], 0
+        while page := self.get(f"/jobs/{job_id}/events", params={"after": after, "limit": 200}).json()["items"]:
+            items += page
+            after = page[-1]["seq"]
+        return items
+
+
+def eventually(look: Any, seconds: float = 20, pause: float = 0.05) -> Any:
+    """What `look` returns once it is true; fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(pause)
+    return seen
+
+
+@contextlib.contextmanager
+def running(house: House) -> Iterator[House]:
+    """A started server that is gone afterwards, whatever the test did to it."""
+    house.start()
+    try:
+        yield house
+    finally:
+        assert house.process is not None
+        if house.process.poll() is None:
+            house.end()
+
+
+def long_series(n: int = 60_000) -> bytes:
+    """A `.npy` whose matrix profile takes many seconds: a real computation to interrupt."""
+    import io
+
+    import numpy as np
+
+    out = io.BytesIO()
+    np.save(out, np.random.default_rng(0).standard_normal(n).cumsum())
+    return out.getvalue()

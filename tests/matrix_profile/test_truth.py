@@ -1,0 +1,127 @@
+"""A job's profile is the one the definition gives, on ordinary data and where arithmetic is hard."""
+
+import numpy as np
+import pytest
+
+from tests import oracle
+from workers.failures import InvalidInput
+
+RNG = np.random.default_rng(7)
+WALK = RNG.standard_normal(150).cumsum()
+OTHER = RNG.standard_normal(110).cumsum()
+NOISE = RNG.standard_normal(150)
+
+
+def with_(values, at, value):
+    changed = np.array(values, dtype=np.float64)
+    changed[at] = value
+    return changed
+
+
+def assert_true(done, series, window, tolerance=1e-7, **asked):
+    """Distances as defined; every neighbour named is as far away as it is said to be (ties may name another)."""
+    truth = oracle.matrix_profile(series, window, **asked)
+    scale = np.max(truth.distances[np.isfinite(truth.distances)], initial=0.0) or 1.0
+    close = {"rtol": tolerance, "atol": tolerance * scale}
+    np.testing.assert_allclose(done.distances, truth.distances, **close)
+    np.testing.assert_allclose(truth.at(done.indices), truth.distances, **close)
+    np.testing.assert_allclose(truth.at(done.arrays["left_indices"]), truth.left, **close)
+    np.testing.assert_allclose(truth.at(done.arrays["right_indices"]), truth.right, **close)
+    for row in done.indices:
+        named = row[row >= 0]
+        assert len(set(named)) == len(named)
+
+
+def test_the_documented_example(job):
+    done = job([584, -11, 23, 79, 1001, 0, -19], 3)
+    expected = [0.11633857113691416, 2.694073918063438, 3.0000926340485923, 2.694073918063438, 0.11633857113691416]
+    np.testing.assert_allclose(done.arrays["distances"], expected, atol=1e-12)
+    assert done.arrays["indices"].tolist() == [4, 3, 0, 1, 0]
+    assert done.arrays["left_indices"].tolist() == [-1, -1, 0, 1, 0]
+    assert done.arrays["right_indices"].tolist() == [4, 3, 4, -1, -1]
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("against", [None, OTHER], ids=["self", "AB"])
+@pytest.mark.parametrize("distance", [{}, *({"normalize": False, "p": p} for p in (1.0, 2.0, 3.0, 1.5))], ids=str)
+def test_every_distance_and_join(job, distance, against, k):
+    done = job(WALK, 12, against=against, k=k, **distance)
+    assert_true(done, WALK, 12, against=against, k=k, **distance)
+
+
+HARD = {
+    "a gap": with_(WALK, slice(60, 63), np.nan),
+    "an infinity": with_(WALK, 70, np.inf),
+    "a negative infinity at the end": with_(WALK, -1, -np.inf),
+    "constant stretches": with_(with_(WALK, slice(20, 50), 3.25), slice(90, 120), -1.0),
+    "all constant": np.full(60, 0.1),
+    "offset 1e8": NOISE + 1e8,
+    "offset 1e9, small signal": NOISE * 1e-3 + 1e9,
+    "amplitude 1e-8": WALK * 1e-8,
+    "values of 1e160": WALK * 1e160,
+    "values of 1e-160": WALK * 1e-160,
+    "values near the largest": WALK / np.abs(WALK).max() * 1.7e308,
+    "subnormal values": np.round(NOISE * 1000) * 5e-324,
+    "identical windows": np.tile(NOISE[:30], 5),
+    "a sine": np.sin(np.arange(150) / 3),
+    "one sentinel": with_(NOISE, 75, 999999999.0),
+    "one burst of 1e8, then quiet": with_(NOISE * 1e-3, slice(5, 9), [1e8, -1e8, 5e7, 1e8]),
+    "lively, then nearly flat": np.concatenate([NOISE[:70] * 1e3, NOISE[70:] * 1e-6]),
+    "a level that jumps": NOISE + np.where(np.arange(150) < 80, 0.0, 1e7),
+    "only gaps": np.full(60, np.nan),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+@pytest.mark.parametrize("distance", [{}, {"normalize": False, "p": 1.0}, {"normalize": False}], ids=str)
+def test_hard_series(job, case, distance):
+    if distance and case == "values near the largest":
+        with pytest.raises(InvalidInput, match="divide the series first"):
+            job(HARD[case], 10, **distance)
+    else:
+        assert_true(job(HARD[case], 10, **distance), HARD[case], 10, **distance)
+
+
+@pytest.mark.parametrize("case", HARD)
+@pytest.mark.parametrize("k", [1, 3])
+def test_hard_series_joined_with_another(job, case, k):
+    other = with_(with_(NOISE[:100], slice(30, 45), 2.0), 60, np.nan)
+    assert_true(job(HARD[case], 10, against=other, k=k), HARD[case], 10, against=other, k=k)
+    assert_true(job(other, 10, against=HARD[case], k=k), other, 10, against=HARD[case], k=k)
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_small_values_keep_their_distances_in_a_norm(job, p):
+    small = WALK * 1e-7
+    assert_true(
+        job(small, 8, normalize=False, p=p, against=small[::-1]), small, 8, normalize=False, p=p, against=small[::-1]
+    )
+
+
+def test_a_large_p(job):
+    assert_true(job(WALK, 8, normalize=False, p=40.0), WALK, 8, normalize=False, p=40.0)
+
+
+def test_a_series_joined_with_itself_is_all_zeros_and_says_so(job):
+    done = job(WALK, 10, against=WALK)
+    assert not done.distances.any()
+    assert any("joined with itself" in warning for warning in done.heard.warnings)
+
+
+def test_windows_without_a_neighbour_are_counted(job):
+    done = job(NOISE[:12], 10)
+    assert np.isinf(done.distances).all()
+    assert done.answer["summary"]["motif"] is None
+    assert done.answer["summary"]["missing_windows"] == 3
+    assert any(warning.startswith("3 windows are finite") for warning in done.heard.warnings)
+
+
+def test_p_of_a_z_normalised_distance_is_not_used_and_says_so(job):
+    done = job(WALK, 10, p=1.0)
+    assert_true(done, WALK, 10)
+    assert any("p=1 is not used" in warning for warning in done.heard.warnings)
+
+
+def test_a_window_that_does_not_fit_is_the_users_mistake(job):
+    with pytest.raises(InvalidInput, match="200 samples does not fit into 'series', which has 150"):
+        job(WALK, 200)

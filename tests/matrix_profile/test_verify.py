@@ -1,0 +1,92 @@
+"""A profile that is wrong does not leave unnoticed, and not uncorrected."""
+
+import numpy as np
+import pytest
+
+from tests.matrix_profile.conftest import Heard
+from workers.matrix_profile import exact, verify
+from workers.matrix_profile.definition import Norms, Shapes
+from workers.matrix_profile.profile import Profile
+from workers.matrix_profile.windows import Windows
+
+SERIES = np.random.default_rng(11).standard_normal(300).cumsum()
+MEASURES = {"shape": Shapes, "p=1": lambda a, b: Norms(a, b, 1.0)}
+
+
+def true_profile(measure, k=1, self_join=True) -> Profile:
+    windows = len(measure.a)
+    empty = Profile(
+        np.zeros((windows, k)), np.zeros((windows, k), dtype=np.int64), *np.zeros((2, windows), dtype=np.int64)
+    )
+    exact.recompute(empty, measure, np.arange(windows), self_join=self_join)
+    return empty
+
+
+def check(profile, measure, seconds=1.0):
+    heard = Heard()
+    return verify.verify(profile, measure, self_join=True, seconds=seconds, report=heard), heard
+
+
+@pytest.mark.parametrize("distance", MEASURES)
+@pytest.mark.parametrize("k", [1, 3])
+def test_corrupted_rows_are_found_and_replaced(distance, k):
+    a = Windows(SERIES, 16)
+    measure = MEASURES[distance](a, a)
+    truth, profile = true_profile(measure, k), true_profile(measure, k)
+    profile.distances[40] = 0.0  # a perfect match that is none
+    profile.distances[90, 0] *= 0.9
+    profile.indices[150] = (profile.indices[150] + 7) % 200  # another neighbour, at a distance that is not its own
+    profile.distances[200], profile.indices[200] = np.inf, -1  # a neighbour lost
+    checked, heard = check(profile, measure)
+
+    np.testing.assert_allclose(profile.distances, truth.distances, atol=1e-9)
+    np.testing.assert_array_equal(profile.indices, truth.indices)
+    assert checked["rows_recomputed"] == 4
+    assert checked["rows_checked"] >= verify.SAMPLED_ROWS
+    assert checked["max_abs_difference"] < 1e-9
+    assert "4 windows" in heard.warnings[0]
+
+
+def test_a_profile_wrong_throughout_in_a_consistent_way_is_caught_by_the_rows_compared_in_full():
+    a = Windows(SERIES, 16)
+    measure = Shapes(a, a)
+    profile = true_profile(measure)
+    profile.indices[:, 0] = (np.arange(len(a)) + 100) % len(a)  # right distances of wrong neighbours
+    profile.distances[:, 0] = measure.pairs(np.arange(len(a)), profile.indices[:, 0])
+    checked, heard = check(profile, measure)
+    assert checked["max_abs_difference"] > 0.5
+    assert "differed and were replaced" in heard.warnings[0]
+
+
+def test_a_right_profile_passes_in_silence():
+    a = Windows(SERIES, 16)
+    checked, heard = check(true_profile(Shapes(a, a)), Shapes(a, a))
+    assert checked["max_abs_difference"] < 1e-12
+    assert checked["rows_recomputed"] == 0
+    assert heard.warnings == []
+
+
+def test_quiet_windows_are_offered_to_all_others(monkeypatch):
+    """A loud window whose nearest neighbour is a quiet one, lost to rounding, gets it back."""
+    series = np.random.default_rng(5).standard_normal(400)
+    series[300:316] = series[100:116] * 1e-7  # the same shape, ten million times smaller
+    a = Windows(series, 16)
+    measure = Shapes(a, a)
+    assert np.flatnonzero(a.deviations < 1e-3).tolist() == [300]
+    profile = true_profile(measure)
+    second = true_profile(measure, k=2)
+    profile.distances[100, 0], profile.indices[100, 0] = second.distances[100, 1], second.indices[100, 1]
+    profile.right[100] = -1
+    check(profile, measure)
+    assert profile.indices[100, 0] == 300
+    assert profile.right[100] == 300
+    assert profile.distances[100, 0] < 1e-7
+
+
+def test_what_there_is_no_time_for_is_said(monkeypatch):
+    monkeypatch.setattr(verify, "LEAST_SECONDS", 0.0)
+    a = Windows(SERIES, 16)
+    profile = true_profile(Shapes(a, a))
+    profile.distances[:100] = 0.0
+    _, heard = check(profile, Shapes(a, a), seconds=0.0)
+    assert any("92 windows" in warning for warning in heard.warnings)

@@ -1,0 +1,121 @@
+"""`python -m app` when it cannot start: exit code 1, one sentence that says why and what to do, never a traceback."""
+
+import os
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import is_loopback
+from app.settings import Settings
+from tests.desk import Desk
+from tests.house import House
+
+
+def app(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def refusal(*arguments: str, **environment: str) -> str:
+    """Start a server that must refuse, and return its one sentence."""
+    ended = app(*arguments, **environment)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    [sentence] = ended.stderr.splitlines()
+    return sentence.removeprefix("Tidemill cannot start: ")
+
+
+def test_help_lists_every_setting_with_its_sentence_and_default():
+    ended = app("--help")
+    assert ended.returncode == 0
+    for name, field in Settings.model_fields.items():
+        [line] = [line for line in ended.stdout.splitlines() if line.split()[:1] == [f"TIDEMILL_{name.upper()}"]]
+        assert str(field.description) in line
+        assert re.search(r" \[[^\]]+\]$", line)
+
+
+def test_every_setting_that_cannot_be_is_named(home):
+    wrong = {"PORT": "abc", "WORKERS": "0", "ENGINE": "slurm", "DASK_SCHEDULER": "tcp:/x"}
+    sentence = refusal("--home", str(home), **{f"TIDEMILL_{name}": value for name, value in wrong.items()})
+    said = dict(re.findall(r"TIDEMILL_(\w+) is '([^']*)'\. [A-Z]", sentence))
+    assert said == wrong
+    assert not home.exists()
+
+
+def test_a_flag_that_cannot_be_is_named_as_it_was_said(home):
+    assert refusal("--home", str(home), "--port", "99999").startswith("--port is 99999. ")
+
+
+def test_beyond_loopback_it_asks_for_insecure(home):
+    sentence = refusal("--home", str(home), "--host", "0.0.0.0")
+    assert "0.0.0.0" in sentence
+    assert "--insecure" in sentence
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [("127.0.0.1", True), ("127.1.2.3", True), ("::1", True), ("localhost", True),
+     ("0.0.0.0", False), ("::", False), ("192.168.1.1", False), ("example.org", False), ("localhost.example.org", False)],
+)  # fmt: skip
+def test_what_counts_as_loopback(host, here):
+    assert is_loopback(host) is here
+
+
+def test_a_taken_port_is_named(home):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        sentence = refusal("--home", str(home), "--port", port)
+    assert f"port {port} on 127.0.0.1" in sentence
+    assert "choose another --port" in sentence
+
+
+def test_a_second_server_on_the_same_home_refuses(house: House):
+    sentence = refusal("--home", str(house.home), "--port", "0")
+    assert f"another server (pid {house.process.pid})" in sentence
+    assert str(house.home) in sentence
+    assert httpx_ok(house)
+
+
+def httpx_ok(house: House) -> bool:
+    with house.api() as api:
+        return api.get("/health/live").status_code == 200
+
+
+def test_a_home_that_cannot_be_a_folder_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert f"{tmp_path / 'file' / 'home'} cannot be used" in refusal("--home", str(tmp_path / "file" / "home"))
+
+
+def test_a_database_of_a_newer_version_is_refused(home):
+    Desk(home).close()
+    database = home / "tidemill.db"
+    change(database, "UPDATE alembic_version SET version_num = '9999'")
+    sentence = refusal("--home", str(home), "--port", "0")
+    assert f"{database} is at schema '9999'" in sentence
+    assert "newer version" in sentence
+
+
+def test_a_file_that_is_no_database_is_refused(home):
+    home.mkdir()
+    (home / "tidemill.db").write_bytes(b"no database " * 1000)
+    assert f"{home / 'tidemill.db'} cannot be opened as a database" in refusal("--home", str(home), "--port", "0")
+
+
+def change(database: Path, sql: str) -> None:
+    with sqlite3.connect(database) as db:
+        db.execute(sql)
+    db.close()

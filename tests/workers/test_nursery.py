@@ -1,0 +1,183 @@
+"""The nursery: children that start at once, say what they do, and die when told to, with all they started."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.house import eventually
+from workers.failures import JobFailure, OutOfMemory
+from workers.nursery_client import Nursery, NurseryGone, PieceFailed, PieceKilled
+
+ERRANDS = "tests.workers.errands"
+
+
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery([f"{ERRANDS}:warm_nothing"], {})
+    nursery.wait_ready(20)
+    assert nursery.ready.is_set()
+    yield nursery
+    nursery.close()
+
+
+def gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid)
+
+
+def run(nursery: Nursery, errand: str, *arguments: object, log: str | None = None):
+    heard: list[dict] = []
+    value = nursery.fork(f"{ERRANDS}:{errand}", list(arguments), log).follow(heard.append)
+    return value, heard
+
+
+def test_a_child_returns_its_value_and_tells_what_it_does(nursery, tmp_path):
+    value, heard = run(nursery, "talk", log=str(tmp_path / "log.txt"))
+    assert value == "done"
+    assert [message["type"] for message in heard] == ["phase", "progress", "log", "warning"]
+    assert heard[1]["data"] == {"fraction": 0.5, "done": 1, "total": 2, "unit": "pieces", "eta_seconds": 0.5}
+    assert (tmp_path / "log.txt").read_text().splitlines() == ["said aloud", "a line"]
+
+
+def test_arguments_larger_than_any_packet_arrive(nursery):
+    values = [float(i) for i in range(200_000)]
+    assert run(nursery, "answer", values)[0] == values
+
+
+def test_each_child_is_fresh_and_leads_its_own_session(nursery):
+    first, second = run(nursery, "identity")[0], run(nursery, "identity")[0]
+    assert first["pid"] != second["pid"]
+    assert first["pid"] == first["session"]
+    assert first["parent"] == nursery.process.pid
+
+
+def test_a_child_holds_nothing_of_its_parents_but_its_pipe(nursery):
+    blocker = nursery.fork(f"{ERRANDS}:sleep_with_family", [])
+    try:
+        files = run(nursery, "open_files")[0]
+        assert [target.partition(":")[0] for target in files.values()] == ["pipe"]
+    finally:
+        blocker.kill()
+        with pytest.raises(PieceKilled):
+            blocker.follow(lambda message: None)
+
+
+def test_the_parent_stays_single_threaded(nursery):
+    run(nursery, "answer", 1)
+    assert psutil.Process(nursery.process.pid).num_threads() == 1
+
+
+def test_a_failure_of_ours_is_told_without_its_text_which_stays_in_the_log(nursery, tmp_path):
+    with pytest.raises(PieceFailed) as failure:
+        run(nursery, "fail", log=str(tmp_path / "log.txt"))
+    assert failure.value.problem["type"] == "/problems/internal"
+    assert "secret" not in str(failure.value.problem)
+    assert "secret text" in (tmp_path / "log.txt").read_text()
+
+
+def test_memory_that_runs_out_is_told_apart(nursery):
+    with pytest.raises(PieceFailed) as failure:
+        run(nursery, "run_out_of_memory")
+    assert failure.value.problem["type"] == "/problems/out-of-memory"
+    with pytest.raises(OutOfMemory):
+        run(nursery, "die")  # as the kernel's out-of-memory killer does it
+
+
+def test_an_end_without_a_word_is_a_failure(nursery):
+    with pytest.raises(JobFailure, match="code 7"):
+        run(nursery, "leave")
+
+
+def test_kill_ends_a_child_and_all_it_started_wherever_that_hides(nursery):
+    pids: list[int] = []
+    piece = nursery.fork(f"{ERRANDS}:sleep_with_family", [])
+
+    def kill_when_told(message: dict) -> None:
+        pids.extend(int(word) for word in message["data"]["message"].split())
+        piece.kill()
+
+    started = time.monotonic()
+    with pytest.raises(PieceKilled):
+        piece.follow(kill_when_told)
+    assert time.monotonic() - started < 5
+    assert len(pids) == 4
+    eventually(lambda: all(gone(pid) for pid in pids), 2)
+    assert run(nursery, "answer", "still here")[0] == "still here"
+
+
+def test_what_a_child_leaves_behind_ends_with_it(nursery):
+    pid, _ = run(nursery, "leave_a_daemon")
+    eventually(lambda: gone(pid), 2)
+
+
+def test_many_children_at_once(nursery):
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda i=i: results.append(run(nursery, "answer", i)[0])) for i in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == list(range(20))
+
+
+def test_closing_ends_the_nursery_and_its_children():
+    nursery = Nursery([f"{ERRANDS}:warm_nothing"], {})
+    piece = nursery.fork(f"{ERRANDS}:sleep_with_family", [])
+    family: list[int] = []
+    thread = threading.Thread(target=_follow_quietly, args=(piece, family))
+    thread.start()
+    eventually(lambda: family)
+    nursery.close()
+    thread.join(5)
+    assert all(gone(pid) for pid in family)
+
+
+def _follow_quietly(piece, family: list[int]) -> None:
+    with pytest.raises(JobFailure):
+        piece.follow(lambda message: family.extend(int(word) for word in message["data"]["message"].split()))
+
+
+def test_a_nursery_that_dies_fails_its_pieces_and_takes_them_along(nursery):
+    piece = nursery.fork(f"{ERRANDS}:sleep_with_family", [])
+
+    def kill_the_nursery(message: dict) -> None:
+        os.kill(nursery.process.pid, signal.SIGKILL)
+
+    with pytest.raises(NurseryGone):
+        piece.follow(kill_the_nursery)
+    with pytest.raises(NurseryGone):
+        run(nursery, "answer", 1)
+
+
+def test_one_that_cannot_warm_says_so_by_ending():
+    nursery = Nursery([f"{ERRANDS}:fail_to_warm"], {})
+    nursery.wait_ready(20)
+    assert not nursery.ready.is_set()
+    nursery.close()
+
+
+OWNER = f"""
+import sys, time
+from workers.nursery_client import Nursery
+nursery = Nursery(["{ERRANDS}:warm_nothing"], {{}})
+piece = nursery.fork("{ERRANDS}:sleep_with_family", [])
+print(nursery.process.pid, flush=True)
+piece.follow(lambda message: print(message["data"]["message"], flush=True))
+"""
+
+
+def test_kill_9_of_the_worker_leaves_nothing_of_it():
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    pids = [int(word) for line in (owner.stdout.readline(), owner.stdout.readline()) for word in line.split()]
+    assert len(pids) == 5
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    eventually(lambda: all(gone(pid) for pid in pids), 5)

@@ -1,0 +1,182 @@
+"""One agent per worker: it says once a second what runs here, carries events and outcomes to the server, and stops what the
+answer names. That report is the heartbeat of every attempt on this worker (decision 6).
+"""
+
+import contextlib
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from workers.contract import EventType, Join, Outcome, Report, ReportAnswer, ReportedEvent, Running
+from workers.link import Link, Refused, ServerAway, Unknown
+
+log = logging.getLogger(__name__)
+
+REPORT_SECONDS = 1.0
+MAX_BUFFERED_EVENTS = 10_000
+"""Kept while the server is away; beyond that the oldest go, progress first being the most replaceable."""
+MAX_EVENTS_A_REPORT = 500
+AT_ONCE = frozenset({EventType.PHASE, EventType.WARNING})
+
+
+@dataclass
+class Execution:
+    """An attempt that holds its claim and runs here."""
+
+    attempt: str
+    claim: str
+    stop: Callable[[], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
+    acknowledged: threading.Event = field(default_factory=threading.Event)
+    outcome: Outcome | None = None
+    numbered: int = 0
+
+
+class Agent:
+    """Knows what runs on this worker. Drivers talk to it from their own threads."""
+
+    def __init__(self, link: Link, introduction: Join) -> None:
+        self.link = link
+        self.introduction = introduction
+        self.worker = introduction.id
+        self._executions: dict[str, Execution] = {}
+        self._events: deque[ReportedEvent] = deque(maxlen=MAX_BUFFERED_EVENTS)
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self.closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="agent", daemon=True)
+
+    def start(self) -> None:
+        """Join and begin to report. Raises Refused when the server does not take this worker."""
+        self._join()
+        self._thread.start()
+
+    # ---- for drivers -------------------------------------------------------------------------------------------
+
+    def begin(self, execution: Execution) -> None:
+        with self._lock:
+            self._executions[execution.attempt] = execution
+
+    def event(self, execution: Execution, kind: EventType, data: dict[str, Any]) -> None:
+        """Put an event on its way. Progress overtaken by newer progress of the same attempt is dropped."""
+        with self._lock:
+            last = self._events[-1] if self._events else None
+            if kind is EventType.PROGRESS and last and last.type is kind and last.attempt == execution.attempt:
+                self._events.pop()
+            execution.numbered += 1
+            self._events.append(
+                ReportedEvent(
+                    attempt=execution.attempt,
+                    claim=execution.claim,
+                    number=execution.numbered,
+                    at=datetime.now(UTC),
+                    type=kind,
+                    data=data,
+                )
+            )
+        if kind in AT_ONCE:
+            self._wake.set()
+
+    def deliver(self, execution: Execution, outcome: Outcome) -> None:
+        """Return once the server has acknowledged the outcome, or this worker is closing."""
+        with self._lock:
+            execution.outcome = outcome
+        self._wake.set()
+        while not execution.acknowledged.wait(0.2):
+            if self.closing.is_set() and not self._thread.is_alive():
+                return
+
+    def close(self, patience_seconds: float = 2.0) -> None:
+        """Stop what runs, report it, leave."""
+        with self._lock:
+            running = list(self._executions.values())
+        for execution in running:
+            self._stop(execution)
+        for execution in running:
+            execution.acknowledged.wait(patience_seconds)
+        self.closing.set()
+        self._wake.set()
+        self._thread.join(patience_seconds)
+        with contextlib.suppress(ServerAway, Refused):
+            self.link.leave(self.worker)
+
+    # ---- the thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self.closing.is_set():
+            try:
+                self._report()
+            except ServerAway as away:
+                log.info("the server is away (%s); trying again", away)
+            except Unknown:
+                self._rejoin()
+            except Refused as refusal:
+                log.error("the server refused a report: %s", refusal)
+            self._wake.wait(REPORT_SECONDS)
+            self._wake.clear()
+
+    def _report(self) -> None:
+        with self._lock:
+            events = [self._events[i] for i in range(min(len(self._events), MAX_EVENTS_A_REPORT))]
+            executions = list(self._executions.values())
+            outcomes = [e.outcome for e in executions if e.outcome]
+        running = [Running(attempt=e.attempt, claim=e.claim) for e in executions]
+        # Events go before the outcome of their attempt: an outcome waits until no event of its attempt is left behind.
+        left_behind = {event.attempt for event in list(self._events)[len(events) :]}
+        ready = [outcome for outcome in outcomes if outcome.attempt not in left_behind]
+        answer = self.link.report(self.worker, Report(running=running, events=events, outcomes=ready))
+        self._carry_out(answer, events)
+
+    def _carry_out(self, answer: ReportAnswer, sent: list[ReportedEvent]) -> None:
+        done = {(event.attempt, event.number) for event in sent}
+        with self._lock:
+            self._events = deque(
+                (e for e in self._events if (e.attempt, e.number) not in done), maxlen=MAX_BUFFERED_EVENTS
+            )
+            acknowledged = [self._executions.pop(a) for a in answer.acknowledged if a in self._executions]
+            to_stop = [self._executions[a] for a in answer.stop if a in self._executions]
+            if self._events:
+                self._wake.set()
+        for execution in acknowledged:
+            execution.acknowledged.set()
+        for execution in to_stop:
+            self._stop(execution)
+
+    def _stop(self, execution: Execution) -> None:
+        if not execution.stopping.is_set():
+            execution.stopping.set()
+            execution.stop()
+
+    def _join(self) -> None:
+        while not self.closing.is_set():
+            try:
+                self.link.join(self.introduction)
+                return
+            except ServerAway as away:
+                log.info("the server is away (%s); trying again", away)
+                self.closing.wait(REPORT_SECONDS)
+
+    def _rejoin(self) -> None:
+        try:
+            self._join()
+        except Refused as refusal:
+            log.error("the server does not take this worker back: %s", refusal)
+
+
+_current: Agent | None = None
+
+
+def set_current(agent: Agent | None) -> None:
+    """Make `agent` the one that drivers in this process find."""
+    global _current
+    _current = agent
+
+
+def current() -> Agent:
+    if _current is None:
+        raise RuntimeError("no Tidemill agent runs in this process; workers are started with `python -m workers`")
+    return _current

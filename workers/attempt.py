@@ -1,0 +1,111 @@
+"""The driver of one attempt: claim it, run it in a forked child, deliver its outcome.
+
+This is the task an engine runs. An engine may run it twice; the claim lets exactly one execution through (decision 4).
+"""
+
+import logging
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+from workers import agent as agents
+from workers.agent import Agent, Execution
+from workers.contract import Claim, EventType, Outcome, Task
+from workers.failures import JobFailure, as_problem
+from workers.host import Host, current_host
+from workers.link import Refused, ServerAway
+from workers.nursery_client import Piece, PieceFailed, PieceKilled
+from workers.operations import OPERATIONS
+
+log = logging.getLogger(__name__)
+
+OUTCOME_FILE = "outcome.json"
+LOG_FILE = "log.txt"
+CLAIM_RETRY_SECONDS = 1.0
+
+
+def execute(attempt: str) -> str:
+    """Run `attempt` on this worker, and return how it ended once the server knows. What an engine sees is only that word."""
+    agent, host = agents.current(), current_host()
+    nonce = uuid.uuid4().hex
+    task = _claim(agent, attempt, nonce)
+    if task is None:
+        return "refused"
+    outcome = _Driver(agent, host, task, nonce).drive()
+    return outcome.end
+
+
+def _claim(agent: Agent, attempt: str, nonce: str) -> Task | None:
+    while True:
+        try:
+            return agent.link.claim(attempt, Claim(nonce=nonce, worker=agent.worker))
+        except ServerAway:
+            if agent.closing.wait(CLAIM_RETRY_SECONDS):
+                return None
+        except Refused as refusal:
+            log.info("attempt %s is not ours to run: %s", attempt, refusal)
+            return None
+
+
+class _Driver:
+    def __init__(self, agent: Agent, host: Host, task: Task, claim: str) -> None:
+        self.agent, self.host, self.task = agent, host, task
+        self.folder = Path(task.folder)
+        self.piece: Piece | None = None
+        self.execution = Execution(attempt=task.attempt, claim=claim, stop=self.stop)
+
+    def drive(self) -> Outcome:
+        self.agent.begin(self.execution)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        outcome = self.outcome_of_running()
+        write_outcome(self.folder / OUTCOME_FILE, outcome)
+        self.agent.deliver(self.execution, outcome)
+        return outcome
+
+    def stop(self) -> None:
+        """Called by the agent, from its thread, at most once. The child may not have been forked yet; `run` looks after it is."""
+        if self.piece:
+            self.piece.kill()
+
+    def outcome_of_running(self) -> Outcome:
+        identity = {"attempt": self.task.attempt, "claim": self.execution.claim}
+        try:
+            value = self.run()
+            return Outcome(**identity, end="succeeded", **value)
+        except PieceKilled:
+            return Outcome(**identity, end="stopped")
+        except PieceFailed as failure:
+            return Outcome(**identity, end="failed", error=failure.problem)
+        except JobFailure as failure:
+            return Outcome(**identity, end="failed", error=failure.problem())
+        except Exception as fault:
+            log.exception("the driver of attempt %s failed", self.task.attempt)
+            return Outcome(**identity, end="failed", error=as_problem(fault))
+
+    def run(self) -> dict[str, Any]:
+        call = OPERATIONS[self.task.kind].run
+        nursery = self.host.nursery_for(self.task.kind)
+        self.piece = nursery.fork(call, [self.task.model_dump(mode="json")], log=str(self.folder / LOG_FILE))
+        if self.execution.stopping.is_set():
+            self.piece.kill()
+        value: dict[str, Any] = self.piece.follow(self.relay)
+        return value
+
+    def relay(self, message: dict[str, Any]) -> None:
+        self.agent.event(self.execution, EventType(message["type"]), message["data"])
+
+
+def write_outcome(path: Path, outcome: Outcome) -> None:
+    """On disk before it is told: whole under its name, or not there."""
+    temporary = path.with_suffix(".partial")
+    with open(temporary, "w", encoding="utf-8") as stream:
+        stream.write(outcome.model_dump_json())
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,270 @@
+"""What crosses the border between the control plane and the compute plane: plain data, no numpy, no database.
+
+Messages are pydantic models; both sides validate them, so a version skew shows itself as an error with a name.
+"""
+
+import importlib
+import math
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
+
+VERSION = "1"
+"""Raised with every change of a message; a worker of another version is refused when it joins."""
+
+
+def call_by_name(dotted: str, *arguments: Any) -> Any:
+    """Call `package.module:function`. An engine ships this one function by reference, so that the control plane
+    can name what a worker runs without importing it."""
+    module, _, name = dotted.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function(*arguments)
+
+
+class Message(BaseModel):
+    """A value of the border: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# ---- scalars as people send them -------------------------------------------------------------------------------
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"must be a whole number, not {value!r}")
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(f"must be a whole number, not {value!r}")
+        return int(value)
+    return value
+
+
+WholeNumber = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
+"""A JSON number without a fraction: 50 and 50.0, never "50", true or 50.5."""
+
+
+def _sample(value: object) -> float:
+    match value:
+        case None:
+            return math.nan
+        case "inf":
+            return math.inf
+        case "-inf":
+            return -math.inf
+        case bool():
+            raise ValueError(f'must be a number, null, "inf" or "-inf", not {value!r}')
+        case int() | float():
+            try:
+                return float(value)
+            except OverflowError:
+                raise ValueError("must be a number that a double can hold, which ends at about 1.8e308") from None
+    raise ValueError(f'must be a number, null, "inf" or "-inf", not {value!r}')
+
+
+def _sample_as_json(value: float) -> float | str | None:
+    if math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+Sample = Annotated[
+    float,
+    BeforeValidator(_sample),
+    PlainSerializer(_sample_as_json, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}, {"enum": ["inf", "-inf"]}]}),
+]
+"""One value of a series: `null` is NaN, and "inf" and "-inf" are what they say."""
+
+
+def plain_text(value: str) -> str:
+    """Refuse what no database or file name can hold: NUL and lone surrogates."""
+    if "\x00" in value or any(0xD800 <= ord(c) <= 0xDFFF for c in value):
+        raise ValueError("must not contain NUL or unpaired surrogate characters")
+    return value
+
+
+Text = Annotated[str, AfterValidator(plain_text)]
+
+# ---- what users ask for ----------------------------------------------------------------------------------------
+
+MAX_INLINE_VALUES = 100_000
+
+
+class SeriesReference(Message):
+    """A series: a stretch of a dataset's column, or values sent along."""
+
+    dataset: Text | None = Field(None, max_length=64, description="A dataset's id.")
+    column: Text | Annotated[WholeNumber, Field(ge=0, le=1_000_000)] | None = Field(
+        None, description="Name or number of the column; may be left out where the dataset has one numeric column."
+    )
+    start: Annotated[WholeNumber, Field(ge=0, le=2**53)] = Field(0, description="First row, counted from 0.")
+    stop: Annotated[WholeNumber, Field(ge=0, le=2**53)] | None = Field(None, description="Row after the last one.")
+    values: list[Sample] | None = Field(
+        None,
+        max_length=MAX_INLINE_VALUES,
+        description='The values themselves; null is NaN, "inf" and "-inf" are allowed.',
+    )
+
+    @model_validator(mode="after")
+    def one_source(self) -> "SeriesReference":
+        if (self.dataset is None) == (self.values is None):
+            raise ValueError("name either a `dataset` or `values`, not both and not neither")
+        if self.values is not None and (self.column is not None or self.start != 0 or self.stop is not None):
+            raise ValueError("`column`, `start` and `stop` select from a dataset; with `values`, send just the values")
+        return self
+
+
+class MatrixProfileParams(Message):
+    """A matrix profile: each window's nearest neighbour, in the same series or, with `against`, in another."""
+
+    series: SeriesReference
+    window: WholeNumber = Field(description="Window length in samples, at least 3.")
+    against: SeriesReference | None = Field(None, description="The other series of an AB-join.")
+    normalize: bool = Field(True, strict=True, description="z-normalised distance, or the p-norm when false.")
+    p: Annotated[float, Field(strict=True, allow_inf_nan=False)] = Field(
+        2.0, description="The p of the p-norm, at least 1; used only with `normalize: false`."
+    )
+    k: WholeNumber = Field(1, description="How many neighbours of each window.")
+
+
+# ---- what a worker is told -------------------------------------------------------------------------------------
+
+
+class Source(Message):
+    """Where a worker finds one series: a stored float64 column to memory-map, or the values themselves."""
+
+    name: str
+    path: str | None = None
+    time_path: str | None = None
+    start: int = 0
+    stop: int | None = None
+    values: list[Sample] | None = None
+
+
+class Task(Message):
+    """One attempt's work, as the granted claim hands it to the driver."""
+
+    attempt: str
+    job: str
+    kind: str
+    params: dict[str, Any]
+    sources: dict[str, Source]
+    plan: dict[str, Any]
+    folder: str
+    seconds_left: float | None = None
+
+
+# ---- what a worker reports -------------------------------------------------------------------------------------
+
+
+class EventType(StrEnum):
+    STATE = "state"
+    PHASE = "phase"
+    PROGRESS = "progress"
+    LOG = "log"
+    METRIC = "metric"
+    ARTIFACT = "artifact"
+    WARNING = "warning"
+
+
+class ReportedEvent(Message):
+    """Something that happened in an attempt. `number` counts up within the attempt, so a report sent twice counts once."""
+
+    attempt: str
+    claim: str
+    number: int
+    at: datetime
+    type: EventType
+    data: dict[str, Any]
+
+
+class Artifact(Message):
+    """A file an attempt leaves behind; `name` is its path below the attempt's folder."""
+
+    name: str
+    bytes: int
+    sha256: str
+    media_type: str
+
+
+class Outcome(Message):
+    """How an attempt ended. Written as a file first, then delivered until the server acknowledges it."""
+
+    attempt: str
+    claim: str
+    end: Literal["succeeded", "failed", "stopped"]
+    error: dict[str, Any] | None = None
+    summary: dict[str, Any] | None = None
+    provenance: dict[str, Any] | None = None
+    artifacts: list[Artifact] = []
+
+
+class Running(Message):
+    """One line of a worker's heartbeat: this attempt runs here, under this claim."""
+
+    attempt: str
+    claim: str
+
+
+class Report(Message):
+    """What an agent posts once a second, and at once when something that matters happened."""
+
+    running: list[Running]
+    events: list[ReportedEvent] = []
+    outcomes: list[Outcome] = []
+
+
+class ReportAnswer(Message):
+    """What the server says to a report: which outcomes are safe with it, and what must stop."""
+
+    acknowledged: list[str]
+    stop: list[str]
+
+
+class Claim(Message):
+    """An execution asks to be the one that runs its attempt; `nonce` is its own, made fresh."""
+
+    nonce: str
+    worker: str
+
+
+class Probe(Message):
+    """One thing a worker tried, what it proved and when."""
+
+    name: str
+    evidence: Literal["absent", "importable", "configured", "simulated", "executed"]
+    detail: str
+    seconds: float
+    at: datetime
+
+
+class Join(Message):
+    """A worker introduces itself, after its probes ran."""
+
+    version: str = VERSION
+    id: str
+    engine: str
+    address: str
+    host: str
+    pid: int
+    resources: dict[str, int]
+    threads: int
+    memory_bytes: int
+    cpu: dict[str, Any]
+    gpus: list[dict[str, Any]]
+    versions: dict[str, str]
+    probes: list[Probe]
+    speed: dict[str, float]

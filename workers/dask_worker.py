@@ -1,0 +1,141 @@
+"""A worker on a Dask cluster: `python -m workers dask --scheduler tcp://… --server http://…`.
+
+One process, no nanny: whoever started it starts it again. It joins the scheduler, warms its nursery, probes itself, and only
+then introduces itself to the server, so a worker the server knows is a worker that can compute at once.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import platform
+import signal
+import uuid
+from dataclasses import dataclass
+
+import dask
+from distributed import Client, Worker
+
+from workers import agent as agents
+from workers import hardware, host, lifeline, probe
+from workers.agent import Agent
+from workers.contract import Join, Probe
+from workers.environment import compute_environment
+from workers.link import Link
+
+log = logging.getLogger(__name__)
+
+DASK_SETTINGS = {
+    "distributed.worker.daemon": False,
+    # What the children hold is not the worker's to pause for; our own limits judge memory.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    scheduler: str
+    server: str
+    token: str | None
+    threads: int
+    port: int
+    lifeline: bool
+
+
+async def run(options: Options) -> None:
+    """Join, serve, and leave on SIGTERM, on SIGINT, when the scheduler goes, or when the lifeline is cut."""
+    leave = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave.set)
+    machine = host.Host(compute_environment(options.threads))
+    host.set_current_host(machine)
+    if options.lifeline:
+        # The server is gone, killed perhaps: nothing to report to, so end at once and take the children along.
+        lifeline.watch(lambda: _end_at_once(machine))
+    name = f"wk_{uuid.uuid4().hex[:16]}"
+    resources = {"CPU": options.threads, "GPU": 0}
+    try:
+        with dask.config.set(DASK_SETTINGS):
+            async with Worker(
+                options.scheduler,
+                name=name,
+                nthreads=options.threads,
+                port=options.port,
+                resources=resources,
+                memory_limit=0,
+                dashboard=False,
+            ) as worker:
+                agent = await asyncio.to_thread(
+                    _introduce,
+                    options,
+                    name,
+                    resources,
+                    machine,
+                    worker.address,
+                    await _check_dask(options.scheduler, worker),
+                )
+                try:
+                    finished = asyncio.ensure_future(worker.finished())
+                    await asyncio.wait(
+                        [asyncio.ensure_future(leave.wait()), finished], return_when=asyncio.FIRST_COMPLETED
+                    )
+                finally:
+                    await asyncio.to_thread(agent.close)
+    finally:
+        machine.close()
+
+
+def _end_at_once(machine: host.Host) -> None:
+    machine.close()
+    os._exit(0)
+
+
+def _introduce(
+    options: Options, name: str, resources: dict[str, int], machine: host.Host, address: str, dask_probe: Probe
+) -> Agent:
+    """Warm the nursery, probe, and join the server."""
+    nursery = machine.nursery_for("matrix_profile")
+    probes = [probe.probed("cpu", lambda: probe.check_cpu(nursery)), dask_probe, probe.probed("cuda", probe.check_cuda)]
+    join = Join(
+        id=name,
+        engine="dask",
+        address=address,
+        host=platform.node(),
+        pid=os.getpid(),
+        resources=resources,
+        threads=options.threads,
+        memory_bytes=hardware.memory_bytes(),
+        cpu=hardware.cpu(),
+        gpus=hardware.gpus(),
+        versions=hardware.versions(),
+        probes=probes,
+        speed={"matrix_profile_cells_per_second": probe.in_child(nursery, "workers.probe:measure")},
+    )
+    agent = Agent(Link(options.server, options.token), join)
+    agents.set_current(agent)
+    agent.start()
+    log.info("worker %s joined %s and %s", name, options.scheduler, options.server)
+    return agent
+
+
+async def _check_dask(scheduler: str, worker: Worker) -> Probe:
+    """Have the scheduler run a task on this very worker."""
+    async with Client(scheduler, asynchronous=True, set_as_default=False) as client:
+        future = client.submit(sum, [20, 22], workers=[worker.address], pure=False)
+        answer = await asyncio.wait_for(future, 30)
+
+    def check() -> probe.Finding:
+        if answer != 42:
+            raise ArithmeticError(f"the cluster computed 20 + 22 = {answer}")
+        return "executed", f"the scheduler at {scheduler} ran a task on this worker"
+
+    return probe.probed("dask", check)
+
+
+def main(options: Options) -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(run(options))

@@ -1,0 +1,34 @@
+"""The environment compiled code needs, decided before numpy or numba is imported."""
+
+import os
+import sys
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: `TIDEMILL_CACHE_DIR`, or `var/cache/tidemill` in this Python's prefix."""
+    chosen = os.environ.get("TIDEMILL_CACHE_DIR")
+    return Path(chosen) if chosen else Path(sys.prefix, "var", "cache", "tidemill")
+
+
+def numba_cache_folder(threads: int) -> Path:
+    """Numba's disk cache for processes of `threads` threads.
+
+    Compiled parallel code contains the number of threads, and the cache's key does not: one folder for each number.
+    """
+    return cache_folder() / "numba" / str(threads)
+
+
+def compute_environment(threads: int) -> dict[str, str]:
+    """Variables to set before the first import of numpy or numba in a process that computes.
+
+    Numba's `workqueue` layer is the one that survives a fork. BLAS stays on the calling thread and Arrow's allocator
+    gets no thread of its own, so that a warm parent has none but Numba's idle ones.
+    """
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return one | {
+        "NUMBA_CACHE_DIR": str(numba_cache_folder(threads)),
+        "NUMBA_NUM_THREADS": str(threads),
+        "NUMBA_THREADING_LAYER": "workqueue",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    }

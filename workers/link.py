@@ -1,0 +1,60 @@
+"""The worker's way to the server: join, claim, report. Every call may find the server away, and says so in one way."""
+
+from typing import Any
+
+import httpx
+
+from workers.contract import Claim, Join, Report, ReportAnswer, Task
+
+
+class ServerAway(Exception):
+    """The server did not answer; try again."""
+
+
+class Refused(Exception):
+    """The server said no: this worker's version, its token, or a claim that another execution holds."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+class Unknown(Refused):
+    """The server does not know this worker, for instance since it lost sight of it: join again."""
+
+
+class Link:
+    """HTTP to one server. Thread-safe."""
+
+    def __init__(self, server: str, token: str | None, timeout_seconds: float = 10.0) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # trust_env off: a proxy variable meant for the internet must not swallow calls to our own server.
+        self._http = httpx.Client(base_url=server, headers=headers, timeout=timeout_seconds, trust_env=False)
+
+    def join(self, join: Join) -> None:
+        self._post("/internal/workers", join.model_dump(mode="json"))
+
+    def leave(self, worker: str) -> None:
+        self._post(f"/internal/workers/{worker}/leave", {})
+
+    def claim(self, attempt: str, claim: Claim) -> Task:
+        return Task.model_validate(self._post(f"/internal/attempts/{attempt}/claim", claim.model_dump(mode="json")))
+
+    def report(self, worker: str, report: Report) -> ReportAnswer:
+        answer = self._post(f"/internal/workers/{worker}/report", report.model_dump(mode="json"))
+        return ReportAnswer.model_validate(answer)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        try:
+            response = self._http.post(path, json=body)
+        except httpx.TransportError as fault:
+            raise ServerAway(str(fault)) from fault
+        if response.status_code >= 500:
+            raise ServerAway(f"{path} answered {response.status_code}")
+        if response.is_error:
+            detail = response.json().get("detail", response.text)
+            raise (Unknown if response.status_code == 404 else Refused)(response.status_code, detail)
+        return response.json() if response.content else None

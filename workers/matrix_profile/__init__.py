@@ -1,0 +1,1 @@
+"""Computing one matrix profile."""

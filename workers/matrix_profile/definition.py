@@ -1,0 +1,167 @@
+"""Distances straight from their definitions, each from its own two windows: nothing runs on from pair to pair."""
+
+import math
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from workers.matrix_profile.profile import Floats, Ints
+from workers.matrix_profile.windows import Windows, blocks
+
+KEPT = 1 << 23
+"""Samples of windows worth keeping between calls: 64 MiB."""
+
+SMALL_POWERS: Final = (2.0, 3.0, 4.0, 5.0, 6.0)
+"""Powers taken as products, which is several times faster."""
+
+
+class Measure(Protocol):
+    """A distance between windows of two series (the same one twice in a self-join)."""
+
+    a: Windows
+    b: Windows
+    seconds_per_pair: float  # of `rows`, roughly
+
+    def pairs(self, i: Ints, j: Ints) -> Floats:
+        """Window i of `a` to window j of `b`, one by one: float64 (r,), inf where a window is not whole."""
+
+    def rows(self, i: Ints) -> Floats:
+        """Windows `i` of `a` to every window of `b`: float64 (r, l_b), inf where a window is not whole."""
+
+    def lengths(self, i: Ints) -> Floats:
+        """How large the windows `i` of `a` themselves are under this distance: what its rounding is relative to."""
+
+    def precisely(self, i: int, j: int) -> float:
+        """One pair of whole windows in extended precision, by another route than `pairs`: a check on it."""
+
+    def transposed(self) -> "Measure":
+        """The same distance seen from `b`."""
+
+
+class Shapes:
+    """The z-normalised Euclidean distance, sqrt(2m(1-ρ)) = sqrt(m)·|x̂ - ŷ| with x̂, ŷ centred and of length 1.
+
+    Two constant windows are 0 apart, a constant and another sqrt(m). A row comes from correlations, so a distance near
+    zero has an error of about 1e-8·sqrt(m) there; a pair is exact to rounding.
+    """
+
+    def __init__(self, a: Windows, b: Windows) -> None:
+        self.a, self.b = a, b
+        self.seconds_per_pair = 6e-8 + 3e-10 * a.m
+        self._kept: list[tuple[slice, Floats]] | None = None
+
+    def transposed(self) -> "Shapes":
+        return Shapes(self.b, self.a)
+
+    def pairs(self, i: Ints, j: Ints) -> Floats:
+        found = np.empty(len(i))
+        for part in blocks(len(i), self.a.m):
+            difference = self.a.shapes(i[part]) - self.b.shapes(j[part])
+            found[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference)) * math.sqrt(self.a.m)
+        found[self.a.constant[i] != self.b.constant[j]] = math.sqrt(self.a.m)
+        found[~(self.a.whole[i] & self.b.whole[j])] = np.inf
+        return found
+
+    def rows(self, i: Ints) -> Floats:
+        mine, found = self.a.shapes(i), np.empty((len(i), len(self.b)))
+        for part, shapes in self._all_of_b():
+            found[:, part] = mine @ shapes.T
+        np.subtract(1.0, found, out=found)
+        np.maximum(found, 0.0, out=found)
+        found *= 2.0 * self.a.m
+        np.sqrt(found, out=found)
+        ours, theirs = self.a.constant[i][:, None], self.b.constant[None, :]
+        found[ours & theirs] = 0.0
+        found[ours != theirs] = math.sqrt(self.a.m)
+        found[~self.a.whole[i]] = np.inf
+        found[:, ~self.b.whole] = np.inf
+        return found
+
+    def lengths(self, i: Ints) -> Floats:
+        return np.full(len(i), math.sqrt(self.a.m))
+
+    def precisely(self, i: int, j: int) -> float:
+        if self.a.constant[i] or self.b.constant[j]:
+            return 0.0 if self.a.constant[i] and self.b.constant[j] else math.sqrt(self.a.m)
+        x, y = (_standardised(w.values[n : n + w.m]) for w, n in ((self.a, i), (self.b, j)))
+        return float(np.sqrt(((x - y) ** 2).sum()))
+
+    def _all_of_b(self) -> Iterable[tuple[slice, Floats]]:
+        """The shapes of b in blocks, kept for the next call where they fit 64 MiB."""
+        fresh = ((part, self.b.shapes(part)) for part in blocks(len(self.b), self.b.m))
+        if len(self.b) * self.b.m > KEPT:
+            return fresh
+        if self._kept is None:
+            self._kept = list(fresh)
+        return self._kept
+
+
+class Norms:
+    """The p-norm of the difference of two windows."""
+
+    def __init__(self, a: Windows, b: Windows, p: float) -> None:
+        self.a, self.b, self.p = a, b, p
+        self.seconds_per_pair = 3e-8 + (4e-9 if p in (1.0, 2.0) else 8e-9 if p in SMALL_POWERS else 2.5e-8) * a.m
+
+    def transposed(self) -> "Norms":
+        return Norms(self.b, self.a, self.p)
+
+    def pairs(self, i: Ints, j: Ints) -> Floats:
+        found = np.empty(len(i))
+        for part in blocks(len(i), self.a.m):
+            found[part] = self._length(self.a.rows(i[part]) - self.b.rows(j[part]))
+        found[~(self.a.whole[i] & self.b.whole[j])] = np.inf
+        return found
+
+    def rows(self, i: Ints) -> Floats:
+        found, mine = np.empty((len(i), len(self.b))), self.a.rows(i)
+        for part in blocks(len(self.b), self.a.m):
+            theirs = self.b.rows(part)
+            for number, window in enumerate(mine):
+                found[number, part] = self._length(theirs - window)
+        found[~self.a.whole[i]] = np.inf
+        found[:, ~self.b.whole] = np.inf
+        return found
+
+    def lengths(self, i: Ints) -> Floats:
+        found = np.empty(len(i))
+        for part in blocks(len(i), self.a.m):
+            found[part] = self._length(self.a.rows(i[part]))
+        return found
+
+    def precisely(self, i: int, j: int) -> float:
+        x, y = (w.values[n : n + w.m].astype(np.longdouble) for w, n in ((self.a, i), (self.b, j)))
+        size = np.abs(x - y)
+        largest = size.max()
+        return float(largest * ((size / largest) ** self.p).sum() ** (1 / np.longdouble(self.p))) if largest else 0.0
+
+    def farthest(self) -> float:
+        """No two windows are farther apart than this: each is at most so far from the middle of all values."""
+        everything = np.concatenate([self.a.values, self.b.values])
+        middle = everything.min() / 2 + everything.max() / 2
+        reach = (
+            max(float(self._length(each.rows(part) - middle).max()) for part in blocks(len(each), each.m))
+            for each in (self.a, self.b)
+        )
+        return sum(reach)
+
+    def _length(self, difference: Floats) -> Floats:
+        """p-norm of each row, scaled by its largest so that no power over- or underflows."""
+        size = np.abs(difference)
+        if self.p == 1.0:
+            return np.asarray(size.sum(axis=1))
+        largest = size.max(axis=1)
+        size /= np.where(largest > 0, largest, 1.0)[:, None]
+        small = self.p in SMALL_POWERS
+        powers = reduce(np.multiply, [size] * int(self.p)) if small else np.power(size, self.p)
+        return np.asarray(largest * powers.sum(axis=1) ** (1.0 / self.p))
+
+
+def _standardised(window: Floats) -> Any:
+    """A window, not constant, with mean 0 and deviation 1 in extended precision."""
+    x = window.astype(np.longdouble)
+    x = x - x.mean()
+    x = x / np.abs(x).max()
+    return x / np.sqrt((x * x).mean())
