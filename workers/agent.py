@@ -176,6 +176,12 @@ def set_current(agent: Agent | None) -> None:
     _current = agent
 
 
+def mark_closing() -> None:
+    """From here on, what ends here was ended by this worker's own leaving."""
+    if _current is not None:
+        _current.closing.set()
+
+
 def current() -> Agent:
     if _current is None:
         raise RuntimeError("no Tidemill agent runs in this process; workers are started with `python -m workers`")

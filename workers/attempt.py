@@ -15,7 +15,7 @@ from workers.contract import Claim, EventType, Outcome, Task
 from workers.failures import JobFailure, as_problem
 from workers.host import Host, current_host
 from workers.link import Refused, ServerAway
-from workers.nursery_client import Piece, PieceFailed, PieceKilled
+from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
 from workers.operations import OPERATIONS
 
 log = logging.getLogger(__name__)
@@ -77,6 +77,11 @@ class _Driver:
             return Outcome(**identity, end="stopped")
         except PieceFailed as failure:
             return Outcome(**identity, end="failed", error=failure.problem)
+        except NurseryGone as loss:
+            # A worker that leaves takes its nursery along, and that is no fault of the job's.
+            if self.agent.closing.is_set():
+                return Outcome(**identity, end="stopped")
+            return Outcome(**identity, end="lost", error=loss.problem())
         except JobFailure as failure:
             return Outcome(**identity, end="failed", error=failure.problem())
         except Exception as fault:

@@ -205,7 +205,8 @@ class Outcome(Message):
 
     attempt: str
     claim: str
-    end: Literal["succeeded", "failed", "stopped"]
+    end: Literal["succeeded", "failed", "stopped", "lost"]
+    """`stopped`: it was asked to, or its worker leaves. `lost`: the worker could not keep it going; try it again."""
     error: dict[str, Any] | None = None
     summary: dict[str, Any] | None = None
     provenance: dict[str, Any] | None = None

@@ -90,6 +90,7 @@ async def run(options: Options) -> None:
 
 
 def _end_at_once(machine: host.Host) -> None:
+    agents.mark_closing()
     machine.close()
     os._exit(0)
 

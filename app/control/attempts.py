@@ -22,6 +22,13 @@ from workers.contract import Claim, EventType, Outcome, ReportedEvent, Running
 MOST_PLACED_AT_ONCE = 100
 
 
+EVENT_OF_END = {
+    "succeeded": states.Event.SUCCEEDED,
+    "failed": states.Event.FAILED,
+    "stopped": states.Event.STOPPED,
+}
+
+
 class ClaimRefused(Conflict):
     """This attempt is not to be run by whoever asked: another execution holds it, or it has ended."""
 
@@ -107,13 +114,14 @@ def accept_outcome(db: Session, outcome: Outcome) -> None:
     attempt = _held(db, outcome.attempt, outcome.claim)
     if attempt is None:
         return
+    if outcome.end == "lost":
+        lose(db, attempt, states.Event.WORKER_LOST, str((outcome.error or {}).get("detail", "Its worker gave it up.")))
+        return
     end(db, attempt, outcome.end)
     job = db.get_one(Job, attempt.job_id)
     if job.state in FINAL:
         return
-    event = {"succeeded": states.Event.SUCCEEDED, "failed": states.Event.FAILED, "stopped": states.Event.STOPPED}[
-        outcome.end
-    ]
+    event = EVENT_OF_END[outcome.end]
     if outcome.end == "succeeded" and job.state == State.RUNNING:
         job.result, job.provenance = outcome.summary, outcome.provenance
         job.progress = {**job.progress, "fraction": 1.0, "eta_seconds": 0.0}

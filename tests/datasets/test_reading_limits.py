@@ -66,8 +66,9 @@ def test_too_many_columns_are_refused(data):
 
 
 def test_a_table_of_many_columns_needs_no_file_open_for_each():
-    wide = "\n".join(";".join(f"{i}.5" for i in range(1100)) for _ in range(3))
-    assert len(given(wide, max_columns=1100).columns) == 1100
+    out = io.BytesIO()
+    np.save(out, np.zeros((2, 1100)))
+    assert len(given(out.getvalue(), max_columns=1100).ok["columns"]) == 1100
 
 
 def test_the_child_answers_as_the_function_does():
@@ -78,18 +79,18 @@ def test_the_child_answers_as_the_function_does():
 
 def test_the_child_refuses_what_needs_more_memory_than_it_may_have():
     rows = json.dumps([{"a": number} for number in range(10)])[1:-1]
-    data = "[" + ",".join([rows] * 200_000) + "]"
+    data = "[" + ",".join([rows] * 150_000) + "]"
     error = given_child(data, max_memory_bytes=600 * MIB, max_unpacked_bytes=64 * MIB).error
     assert "memory" in error["detail"]
 
 
 def test_the_child_refuses_what_takes_too_long():
-    data = gzip.compress(b"1.5,foo,2021-01-01\n" * 3_000_000, 1)
+    data = gzip.compress(b"1.5,foo,2021-01-01\n" * 2_000_000, 1)
     error = given_child(data, max_cpu_seconds=1).error
     assert "seconds of computing" in error["detail"]
 
 
 def test_the_child_reads_much_text_in_little_memory():
-    data = "a,b\n" + "1.25,-3.5\n" * 1_500_000
+    data = "a,b\n" + "1.25,-3.5\n" * 1_000_000
     outcome = given_child(data, max_memory_bytes=640 * MIB)
-    assert outcome.ok["rows"] == 1_500_000
+    assert outcome.ok["rows"] == 1_000_000

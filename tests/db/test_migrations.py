@@ -95,7 +95,9 @@ def test_upgrading_a_database_that_is_up_to_date_changes_nothing(engine, tmp_pat
 
 def job(**fields):
     empty = {"progress": {}, "params": {}, "execution": {}, "plan": {}, "labels": {}}
-    return tables.Job(**{"id": "j", "owner": "me", "kind": "k", "state": "queued", "created_at": now()} | empty | fields)
+    return tables.Job(
+        **{"id": "j", "owner": "me", "kind": "k", "state": "queued", "created_at": now()} | empty | fields
+    )
 
 
 def attempt(**fields):
@@ -163,7 +165,7 @@ def test_a_job_that_goes_takes_all_of_it_along(desk):
 
 # ---- tomorrow's migrations ----------------------------------------------------------------------------------------
 
-NEXT = '''
+NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
@@ -176,7 +178,7 @@ def upgrade():
 
 def downgrade():
     op.drop_column("job", "mood")
-'''
+"""
 
 
 @pytest.fixture
@@ -237,5 +239,7 @@ def test_a_database_of_a_newer_version_is_refused_and_untouched(filled):
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     path = tmp_path / "tidemill.db"
     path.write_bytes(b"not a database, but long enough to have a header" * 100)
-    with pytest.raises(DatabaseUnusable, match="tidemill.db cannot be opened as a database .file is not a database"):
+    with pytest.raises(
+        DatabaseUnusable, match=r"tidemill\.db cannot be opened as a database \(file is not a database\)"
+    ):
         migrate.upgrade(writing_engine(path), path)

@@ -16,9 +16,8 @@ from app.db.tables import IdempotencyRow, WorkerRow
 from app.db.types import Json, NaiveTime, UtcDateTime
 
 DIALECT = sqlite.dialect()
-aware = st.datetimes(
-    datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.timezones() | st.just(UTC), allow_imaginary=False
-)  # fmt: skip
+FIRST, LAST = datetime.min + timedelta(days=1), datetime.max - timedelta(days=1)  # in any zone within years 1 to 9999
+aware = st.datetimes(FIRST, LAST, timezones=st.timezones() | st.just(UTC), allow_imaginary=False)
 finite = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 documents = st.recursive(finite, lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(), v, max_size=4))
 
@@ -48,8 +47,8 @@ def test_early_years_keep_their_zeros():
     assert stored(datetime(999, 1, 1, tzinfo=UTC)) == "0999-01-01T00:00:00.000000Z"
 
 
-@pytest.mark.parametrize("time", [datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)])
-def test_a_time_without_a_zone_is_refused(desk, time):
+def test_a_time_without_a_zone_is_refused(desk):
+    time = datetime.now(UTC).replace(tzinfo=None)
     with pytest.raises(NaiveTime, match="no time zone"):
         stored(time)
     row = IdempotencyRow(owner="me", scope="x", key="k", fingerprint="", created_at=time)

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from app.jobs.states import (
-    FINAL, RULES, Event, Facts, Refusal, State, diagram, step,
-)  # fmt: skip
+from app.jobs.states import FINAL, RULES, Event, Facts, Refusal, State, diagram, step
 
 MORE, NONE = Facts(1, 3), Facts(3, 3)
 facts = st.builds(Facts, st.integers(0, 5), st.integers(1, 5))

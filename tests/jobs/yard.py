@@ -110,7 +110,9 @@ class Yard(Desk):
         self.write(lambda db: attempts.claim(db, attempt, Claim(nonce=nonce, worker=worker)) and None)
 
     def event(self, attempt: str, nonce: str, number: int, kind: EventType = EventType.LOG, **data: Any) -> None:
-        told = ReportedEvent(attempt=attempt, claim=nonce, number=number, at=now(), type=kind, data=data or {"message": "."})
+        told = ReportedEvent(
+            attempt=attempt, claim=nonce, number=number, at=now(), type=kind, data=data or {"message": "."}
+        )
         self.write(lambda db: attempts.accept_event(db, told))
 
     def outcome(self, attempt: str, nonce: str, end: str, **about: Any) -> None:
@@ -123,8 +125,10 @@ class Yard(Desk):
         folder.mkdir(parents=True, exist_ok=True)
         write_outcome(folder / "outcome.json", Outcome(attempt=attempt.id, claim=nonce, end=end, **about))
 
-    def to_stop(self, attempt: str, nonce: str) -> bool:
-        return bool(self.read(lambda db: attempts.to_stop(db, [Running(attempt=attempt, claim=nonce)])))
+    def to_stop(self, running: dict[str, str]) -> set[str]:
+        """Which of these executions (attempt → nonce) the server's answer to a report would stop."""
+        lines = [Running(attempt=attempt, claim=nonce) for attempt, nonce in running.items()]
+        return set(self.read(lambda db: attempts.to_stop(db, lines)))
 
     def sweep(self) -> None:
         self.run(self.reconciler._sweep())

@@ -5,7 +5,8 @@ import pytest
 
 from tests.matrix_profile.conftest import Heard
 from workers.matrix_profile import exact, verify
-from workers.matrix_profile.definition import Norms, Shapes
+from workers.matrix_profile.definition import Shapes
+from workers.matrix_profile.norms import Norms
 from workers.matrix_profile.profile import Profile
 from workers.matrix_profile.windows import Windows
 

@@ -40,7 +40,11 @@ def sleep_with_family(reporter):
     plain = subprocess.Popen(["sleep", "600"])
     apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
     daemon = subprocess.run(
-        [sys.executable, "-c", "import subprocess as s; print(s.Popen(['sleep', '600'], start_new_session=True, stdout=-3, stderr=-3).pid)"],
+        [
+            sys.executable,
+            "-c",
+            "import subprocess as s; print(s.Popen(['sleep', '600'], start_new_session=True, stdout=-3, stderr=-3).pid)",
+        ],
         capture_output=True,
         text=True,
         check=True,

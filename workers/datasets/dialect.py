@@ -2,7 +2,7 @@
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ from workers.datasets.options import DELIMITERS, Settings
 from workers.datasets.refusals import TooLarge, Uncertain, Unfit, quoted
 
 HEAD_BYTES: Final = 4 << 20
+EXCEL_HINT: Final = re.compile(r'"?sep=([,;\t|])"?\n+', re.IGNORECASE)
 COMMENTS: Final = re.compile(r"(?:#[^\n]*(?:\n+|\Z))*")
 
 
@@ -39,6 +40,9 @@ def sniff(path: Path, settings: Settings, max_columns: int) -> Dialect:
         text = file.read(HEAD_BYTES).decode("utf-8", "ignore")
         more = bool(file.read(1))
     blank = len(text) - len(text.lstrip("\n"))
+    if hint := EXCEL_HINT.match(text, blank):
+        blank = hint.end()
+        settings = replace(settings, delimiter=settings.delimiter or hint[1])
     comments = COMMENTS.match(text, blank)
     start = comments.end() if comments else blank
     if settings.header and text[blank:start].rstrip("\n").count("\n") == 0:
@@ -48,7 +52,7 @@ def sniff(path: Path, settings: Settings, max_columns: int) -> Dialect:
         raise Unfit("The file holds nothing but comments. Send one with at least one row of numbers.", row=1)
     if "\n" not in body and more:
         raise TooLarge(f"The first line is longer than {HEAD_BYTES:,} bytes. The values of a column stand in lines.")
-    _refuse_header_like(text[:start], body.partition("\n")[0])
+    _refuse_header_like(text[:blank], text[blank:start], body.partition("\n")[0])
     chosen = _chosen(body, more, settings, text)
     if chosen.width > max_columns:
         raise TooLarge(f"The file has {chosen.width:,} columns; at most {max_columns:,} are read. Send those you need.")
@@ -105,10 +109,10 @@ def _refuse_spaces(alone: Split, settings: Settings, text: str) -> None:
         )
 
 
-def _refuse_header_like(before: str, first: str) -> None:
+def _refuse_header_like(before: str, comments: str, first: str) -> None:
     """A comment parts into as many fields as the table only by chance; a header always does."""
     signs = [sign for sign in DELIMITERS if sign in first] or [NO_DELIMITER]
-    for number, line in enumerate(before.split("\n"), 1):
+    for number, line in enumerate(comments.split("\n"), before.count("\n") + 1):
         if line and any(_fields(line, sign) == _fields(first, sign) for sign in signs):
             raise Uncertain(
                 f"Line {number}, {quoted(line)}, begins with `#`: it could be a comment or the header. Remove the "

@@ -63,9 +63,16 @@ def pattern_of(conventions: Iterable[Convention]) -> str:
     return "|".join(convention.pattern for convention in conventions)
 
 
+ANY_NUMBER: Final = pattern_of(CONVENTIONS)
+
+
 @dataclass
 class NumberSurvey:
-    """What one column's cells say of numbers, collected batch by batch."""
+    """What one column's cells say of numbers, collected batch by batch.
+
+    conventions: those the options leave open. A number of any other convention counts too: it is no text, and has to be
+    refused, not passed over.
+    """
 
     conventions: tuple[Convention, ...]
     count: int = 0
@@ -76,13 +83,12 @@ class NumberSurvey:
 
     def __post_init__(self) -> None:
         self.possible = set(self.conventions)
-        self.pattern = pattern_of(self.conventions)
 
     def add(self, cells: pa.Array, first_record: int) -> None:
         """Take in a batch. cells: trimmed strings, null where missing."""
         present = as_bools(pc.is_valid(cells))
-        plain = PLAIN in self.conventions and _all_plain(cells)
-        numbers = present if plain else matching(cells, self.pattern)
+        plain = _all_plain(cells)
+        numbers = present if plain else matching(cells, ANY_NUMBER)
         self.count += int(numbers.sum())
         self.stray = earlier(self.stray, cells, present & ~numbers, first_record)
         signs = {sign: containing(cells, sign) & numbers for sign in ".,"}
@@ -92,7 +98,7 @@ class NumberSurvey:
                 self.with_sign[sign] = found
         if plain and not signs["."].any():
             return  # whole numbers: every convention reads them alike
-        for convention in [c for c in self.possible if not (plain and c.decimal == ".")]:
+        for convention in [c for c in self.conventions if c in self.possible and not (plain and c.decimal == ".")]:
             offender = earlier(None, cells, numbers & ~matching(cells, convention.pattern), first_record)
             if offender is not None:
                 self.possible.discard(convention)
@@ -108,7 +114,7 @@ def choose(columns: dict[str, NumberSurvey], delimiter: str, place: Callable[[in
     """
     possible = [c for c in CONVENTIONS if all(c in survey.possible for survey in columns.values())]
     if not possible:
-        raise _mixed(columns, place)
+        raise _unlike(columns, place)
     if len({convention.decimal for convention in possible}) > 1:
         for sign in ",." if delimiter == ";" else ",":
             for name, survey in columns.items():
@@ -123,14 +129,17 @@ def choose(columns: dict[str, NumberSurvey], delimiter: str, place: Callable[[in
     return possible[0]
 
 
-def _mixed(columns: dict[str, NumberSurvey], place: Callable[[int], int | None]) -> Refused:
+def _unlike(columns: dict[str, NumberSurvey], place: Callable[[int], int | None]) -> Refused:
+    """The refusal of numbers that no open convention reads all of, at the last cell that ruled one out."""
     offenders = [(cell, name) for name, survey in columns.items() for cell in survey.against.values()]
     cell, name = max(offenders, key=lambda offender: offender[0].record)
     others = {cell.text for cell, _ in offenders} - {cell.text}
     beside = f" beside {quoted(min(others))}" if others else ""
+    told = any(survey.conventions != CONVENTIONS for survey in columns.values())
+    why = "does not fit the options" if told else "fits no one decimal and thousands sign"
     return Uncertain(
-        f"The numbers are written in more than one way: {quoted(cell.text)} in column {quoted(name)}{beside} fits no "
-        "one decimal and thousands sign. Write them alike, or set `decimal` and `thousands`.",
+        f"The number {quoted(cell.text)} in column {quoted(name)}{beside} {why}. Write numbers alike, or correct "
+        "`decimal` and `thousands`.",
         row=place(cell.record),
         column=name,
         option="decimal",

@@ -66,7 +66,7 @@ class Records:
         for line, fields in self.lines:
             if len(fields) not in (self.dialect.width, 0):
                 return Unfit(
-                    f"Line {line} is of another width: {self.dialect.width} fields are expected, {len(fields)} found. "
+                    f"Line {line} is of another width: expected {self.dialect.width} fields, found {len(fields)}. "
                     "Correct the line, remove it if it is a title or a note, or set `delimiter`.",
                     row=line,
                     option="delimiter",

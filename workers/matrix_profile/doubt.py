@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from workers.matrix_profile.definition import Measure, Norms
+from workers.matrix_profile.definition import Measure
+from workers.matrix_profile.norms import Norms
 from workers.matrix_profile.profile import Bools, Floats, Ints, Profile, exclusion_zone
 
 PAIR_TOLERANCE: Final = 1e-6
@@ -20,12 +21,11 @@ EPS: Final = float(np.finfo(np.float64).eps)
 @dataclass(frozen=True)
 class Doubts:
     """rows: int64, to be computed again, most doubtful first; the first `wrong` of them are known to be wrong.
-    quiet_a, quiet_b: bool (l,), windows too fine beside the liveliest for a correlation from running sums."""
+    quiet: bool (l_b,), windows of b too fine beside the liveliest for a correlation from running sums."""
 
     rows: Ints
     wrong: int
-    quiet_a: Bools
-    quiet_b: Bools
+    quiet: Bools
 
 
 def doubts(profile: Profile, measure: Measure, before: Floats, *, self_join: bool) -> Doubts:
@@ -36,7 +36,7 @@ def doubts(profile: Profile, measure: Measure, before: Floats, *, self_join: boo
     """
     wrong = np.any(_off(profile, measure, before), axis=1) | _lacking(profile, measure, self_join=self_join)
     if isinstance(measure, Norms):
-        fine, mine, theirs = _unresolved(profile, measure, before), *np.zeros((2, 0), dtype=np.bool_)
+        fine, theirs = _unresolved(profile, measure, before), np.zeros(len(measure.b), dtype=np.bool_)
     else:
         mine, theirs = _quiet(profile, measure, before)
         sides = np.stack([profile.left, profile.right])
@@ -44,7 +44,7 @@ def doubts(profile: Profile, measure: Measure, before: Floats, *, self_join: boo
     chosen = np.flatnonzero((wrong | fine) & measure.a.whole)
     chosen = chosen[profile.distances[chosen, -1] > 8 * EPS * measure.lengths(chosen)]  # nothing is nearer than equal
     order = np.lexsort((profile.distances[chosen, 0], ~wrong[chosen]))
-    return Doubts(chosen[order], int(np.count_nonzero(wrong[chosen])), mine, theirs)
+    return Doubts(chosen[order], int(np.count_nonzero(wrong[chosen])), theirs)
 
 
 def _quiet(profile: Profile, measure: Measure, before: Floats) -> tuple[Bools, Bools]:

@@ -8,8 +8,8 @@ from workers.matrix_profile.profile import Floats, Ints, Profile, exclusion_zone
 SPARE = 4
 """Candidates beyond k whose distances are taken exactly before the k nearest are chosen."""
 
-ROW_VALUES = 1 << 22
-"""Distances held at once: 32 MiB."""
+ROW_VALUES = 1 << 21
+"""Distances held at once: 16 MiB."""
 
 
 def recompute(profile: Profile, measure: Measure, rows: Ints, *, self_join: bool) -> None:
@@ -128,6 +128,6 @@ def _distances_to(measure: Measure, rows: Ints, indices: Ints) -> Floats:
 
 
 def _parts(rows: Ints, width: int) -> list[Ints]:
-    """Blocks of rows whose distances fit 32 MiB, at most 256 rows."""
+    """Blocks of rows whose distances fit 16 MiB, at most 256 rows."""
     step = max(1, min(256, ROW_VALUES // max(1, width)))
     return [rows[start : start + step] for start in range(0, len(rows), step)]

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from workers.matrix_profile import files, results, through_stumpy
-from workers.matrix_profile.definition import Measure, Norms, Shapes
+from workers.matrix_profile.definition import Measure, Shapes
 from workers.matrix_profile.doubt import candidates
+from workers.matrix_profile.norms import Norms
 from workers.matrix_profile.profile import Profile, exclusion_zone
 from workers.matrix_profile.provenance import origin
 from workers.matrix_profile.series import Series, load

@@ -57,7 +57,7 @@ def _mend(profile: Profile, measure: Measure, found: Doubts, rows: Ints, allowed
     """Compute `rows` anew, and let every quiet window be found by the rows that stay."""
     exact.recompute(profile, measure, rows, self_join=self_join)
     others = np.setdiff1d(np.flatnonzero(measure.a.whole), rows)
-    exact.offer(profile, measure, np.flatnonzero(found.quiet_b)[:allowed], others, self_join=self_join)
+    exact.offer(profile, measure, np.flatnonzero(found.quiet)[:allowed], others, self_join=self_join)
 
 
 def _spot_check(

@@ -31,7 +31,7 @@ class WrongAnswer(ArithmeticError):
 
 
 def warm() -> None:
-    """Run each variant once on a few samples: 25 s with an empty disk cache, under half a second with a full one."""
+    """Run each variant once on a few samples: 25 s with an empty disk cache, about a second with a full one."""
     for module, name in cache.get_njit_funcs():
         getattr(importlib.import_module(f"stumpy.{module}"), name).enable_caching()
     a, b = np.random.default_rng(0).standard_normal((2, 64))

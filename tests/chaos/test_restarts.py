@@ -1,0 +1,97 @@
+"""No accepted job is ever lost: servers killed, restarted and stopped in the middle of things."""
+
+import psutil
+import pytest
+
+from tests.house import House, eventually, long_series, running
+
+WAVE = [float((i * i) % 23) for i in range(200)]
+SMALL = {"kind": "matrix_profile", "params": {"series": {"values": WAVE}, "window": 20}}
+
+
+def submit_long(house: House, **fields) -> tuple[str, str]:
+    """A job that computes for many seconds. Returns its id and its dataset's."""
+    with house.api() as api:
+        dataset = api.post("/datasets", files={"file": ("walk.npy", long_series())}).json()["id"]
+        body = {"kind": "matrix_profile", "params": {"series": {"dataset": dataset}, "window": 100}, **fields}
+        return api.submit(body)["id"], dataset
+
+
+def computing(api, job_id: str) -> bool:
+    return api.job(job_id)["phase"] == "computing"
+
+
+def all_gone(family: list[psutil.Process]) -> bool:
+    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in family)
+
+
+def ends(api, job_id: str) -> list[str]:
+    return [
+        e["data"]["to"]
+        for e in api.events(job_id)
+        if e["type"] == "state" and e["data"]["to"] in ("succeeded", "failed", "cancelled")
+    ]
+
+
+@pytest.fixture
+def small_house(home) -> House:
+    return House(home, {"TIDEMILL_WORKERS": "1", "TIDEMILL_WORKER_THREADS": "1"})
+
+
+def test_what_was_accepted_survives_kill_9_and_sigterm(small_house):
+    """One server, killed with -9 and later stopped, with a job in every stage at the moment it goes."""
+    with running(small_house) as house:
+        with house.api() as api:
+            # The one worker computes; another job was accepted and waits; a third was cancelled while it waited.
+            running_job, _ = submit_long(house, max_attempts=1)
+            eventually(lambda: computing(api, running_job))
+            accepted, cancelled = api.submit(SMALL)["id"], api.submit(SMALL)["id"]
+            assert api.post(f"/jobs/{cancelled}/cancel").json()["state"] == "cancelled"
+            assert api.job(accepted)["state"] == "queued"
+        family = house.family()
+        assert len(family) >= 4  # scheduler, worker, nursery, the child that computes
+        house.kill()
+        eventually(lambda: all_gone(family), 10)
+
+        house.start()
+        with house.api() as api:
+            # A crash of the server's costs a job none of its attempts.
+            job = api.until(running_job, "running")
+            assert (job["attempt"], job["max_attempts"]) == (2, 1)
+            eventually(lambda: computing(api, running_job))
+            assert api.job(accepted)["state"] == "queued"
+        family = house.family()
+        assert house.end() == 0
+        assert all_gone(family)
+
+        house.start()
+        with house.api() as api:
+            assert api.until(running_job, "running")["attempt"] == 3
+            assert api.post(f"/jobs/{running_job}/cancel").status_code == 202
+            assert api.job(accepted, wait=30)["state"] == "succeeded"
+            assert ends(api, accepted) == ["succeeded"]
+            assert ends(api, cancelled) == ["cancelled"]
+            assert ends(api, running_job) == ["cancelled"]
+            seqs = [event["seq"] for event in api.events(accepted)]
+            assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_many_kills_lose_nothing_and_repeat_nothing(small_house):
+    """A server killed while jobs arrive and run, and while a cancel has only been answered: each job ends once."""
+    accepted: list[str] = []
+    with running(small_house) as house:
+        for _ in range(2):
+            with house.api() as api:
+                accepted += [api.submit(SMALL)["id"] for _ in range(15)]
+                stopped, _ = submit_long(house, priority=100)
+                eventually(lambda: computing(api, stopped))  # noqa: B023
+                assert api.post(f"/jobs/{stopped}/cancel").status_code == 202
+            house.kill()
+            house.start()
+            with house.api() as api:
+                api.until(stopped, "cancelled")
+                assert ends(api, stopped) == ["cancelled"]
+        with house.api() as api:
+            for job_id in accepted:
+                assert api.job(job_id, wait=30)["state"] == "succeeded"
+                assert ends(api, job_id) == ["succeeded"]
