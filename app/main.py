@@ -77,12 +77,13 @@ async def _lifespan(state: State, settings: Settings, when_ready: Callable[[Serv
     await house.reconciler.recover()
     starting = asyncio.create_task(_start(house, when_ready), name="start")
     dispatching = asyncio.create_task(house.dispatcher.run(), name="dispatcher")
+    hastening = asyncio.create_task(house.dispatcher.hasten_stops(), name="hasten-stops")
     reconciling = asyncio.create_task(house.reconciler.run(), name="reconciler")
     try:
         yield
     finally:
         house.stopping.set()
-        await _end(starting, dispatching)
+        await _end(starting, dispatching, hastening)
         await _drain(house)
         await _end(reconciling)
         await house.engine.stop()

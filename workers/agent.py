@@ -55,6 +55,10 @@ class Agent:
         self._join()
         self._thread.start()
 
+    def nudge(self) -> None:
+        """Report at once."""
+        self._wake.set()
+
     # ---- for drivers -------------------------------------------------------------------------------------------
 
     def begin(self, execution: Execution) -> None:
@@ -174,6 +178,11 @@ def set_current(agent: Agent | None) -> None:
     """Make `agent` the one that drivers in this process find."""
     global _current
     _current = agent
+
+
+def nudge() -> None:
+    """Called by the server through the engine: there is something to stop, so do not wait for the next second."""
+    current().nudge()
 
 
 def mark_closing() -> None:

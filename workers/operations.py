@@ -56,9 +56,10 @@ def _profile_cells(size: Size) -> float:
 
 
 def _profile_bytes(size: Size, threads: int) -> int:
-    # STUMPY's per-thread profiles (16k+32 bytes a window), its dozen float64 arrays per series, the object array of its answer.
+    # STUMPY's per-thread profiles (16k+32 bytes a window), its dozen float64 arrays per series, the object array of its answer;
+    # the checks of the result take up to 256 MiB on top.
     rows = max(size.windows, size.windows_against or 0)
-    return rows * (threads * (16 * size.k + 32) + 12 * 8 + (2 * size.k + 2) * 40) + (64 << 20)
+    return rows * (threads * (16 * size.k + 32) + 12 * 8 + (2 * size.k + 2) * 40) + (256 << 20)
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {

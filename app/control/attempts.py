@@ -219,6 +219,11 @@ def open_attempts(db: Session) -> Sequence[tuple[Attempt, Job, WorkerRow]]:
     return db.exec(query).all()
 
 
+def workers_with_stops(db: Session) -> list[str]:
+    """Addresses of the workers that run an attempt of a job which is not to run."""
+    return sorted({worker.address for attempt, job, worker in open_attempts(db) if job.state != State.RUNNING})
+
+
 def timed_jobs(db: Session) -> Sequence[Job]:
     return db.exec(select(Job).where(col(Job.timeout_seconds).is_not(None), col(Job.state).not_in(FINAL))).all()
 

@@ -19,11 +19,25 @@ from app.kit.changes import Changes
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
+NUDGE_SECONDS = 2.0
 
 
 class Dispatcher:
     def __init__(self, reader: Reader, writer: Writer, changes: Changes, engine: Engine) -> None:
         self._reader, self._writer, self._changes, self._engine = reader, writer, changes, engine
+
+    async def hasten_stops(self) -> None:
+        """Have workers report at once when something of theirs must stop, until cancelled.
+
+        Their next report would tell them anyway, within a second; this only makes a cancel quicker, so a failure is no matter.
+        """
+        with self._changes.listen(queries.STOP_TOPIC) as changed:
+            while True:
+                await changed.wait()
+                changed.clear()
+                addresses = await self._reader.run(attempts.workers_with_stops)
+                asked = [self._engine.ask("workers.agent:nudge", [], address, NUDGE_SECONDS) for address in addresses]
+                await asyncio.gather(*asked, return_exceptions=True)
 
     async def run(self) -> None:
         """Place jobs whenever the queue or the free slots change, until cancelled."""

@@ -15,6 +15,8 @@ from app.kit.clock import now
 from app.kit.problems import NotFound
 
 QUEUE_TOPIC = "queue"
+STOP_TOPIC = "stop"
+"""Some attempt that runs must not go on."""
 
 
 def job_topic(job_id: str) -> str:
@@ -59,6 +61,8 @@ def apply(db: Session, job: Job, event: states.Event, *, error: dict[str, Any] |
     if after in FINAL:
         job.phase, job.finished_at = None, now()
         job.error = error if after is State.FAILED else None
+    if before is State.RUNNING and after is not State.SUCCEEDED:
+        touch(db, STOP_TOPIC)
     append_event(db, job, "state", {"from": before, "to": after, "event": event, **about})
     touch(db, QUEUE_TOPIC)
     return after

@@ -1,6 +1,8 @@
 """The story of a job as its owner tells it: submit, cancel, retry, delete. Each change is one write unit."""
 
+import asyncio
 import shutil
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +33,9 @@ from app.kit.pointers import MOST_ERRORS
 from app.kit.problems import FieldError, InvalidInput
 from workers.contract import SeriesReference
 from workers.operations import OPERATIONS
+
+STOPPING_SECONDS = 10.0
+"""Within so long an attempt that was told to stop has stopped."""
 
 Answer = Callable[[list[Job]], Response]
 """Makes the response out of the jobs that were made; it runs inside their transaction."""
@@ -175,21 +180,27 @@ class JobService:
         return await self.writer.run(unit)
 
     async def delete(self, job_id: str, owner: str) -> None:
-        """Remove a final job, its log and its files."""
+        """Remove a final job, its log and its files. Raises JobNotFinal.
 
-        def unit(db: Session) -> None:
+        A job whose time ran out is final while its attempt is still being stopped and may write: that end is waited for.
+        """
+
+        def unit(db: Session) -> bool:
             job = queries.job_of(db, job_id, owner)
             if job.state not in FINAL:
                 raise JobNotFinal(f"The job is {job.state}; cancel it first, or wait until it has ended.")
             if queries.open_attempt(db, job.id):
-                raise JobNotFinal(
-                    "The job has ended, but its last attempt is still being stopped; try again in a moment."
-                )
+                return False
             db.delete(job)
             touch(db, queries.job_topic(job_id))
+            return True
 
-        await self.writer.run(unit)
-        shutil.rmtree(self.files.job(job_id), ignore_errors=True)
+        deadline = time.monotonic() + STOPPING_SECONDS
+        while not await self.writer.run(unit):
+            if time.monotonic() > deadline:
+                raise JobNotFinal("The job has ended, but its last attempt is still being stopped; try again later.")
+            await asyncio.sleep(0.1)
+        await asyncio.to_thread(shutil.rmtree, self.files.job(job_id), ignore_errors=True)
 
 
 def below(at: str, errors: Iterable[FieldError]) -> list[FieldError]:
