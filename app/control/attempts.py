@@ -6,7 +6,7 @@ Every function here runs inside a write unit. What an execution reports is taken
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlmodel import Session, col, delete, select
+from sqlmodel import Session, and_, col, delete, or_, select
 
 from app.capabilities import queries as capabilities
 from app.control.placing import Candidate, choose
@@ -18,9 +18,6 @@ from app.kit.clock import now
 from app.kit.ids import new_id
 from app.kit.problems import Conflict, NotFound
 from workers.contract import Claim, EventType, Outcome, ReportedEvent, Running
-
-MOST_PLACED_AT_ONCE = 100
-
 
 EVENT_OF_END = {
     "succeeded": states.Event.SUCCEEDED,
@@ -37,19 +34,22 @@ def place_waiting(db: Session) -> list[Attempt]:
     """Give waiting jobs to workers with room, the highest priority first, the oldest among equals."""
     workers = capabilities.workers_up(db)
     free = capabilities.free_resources(db, workers)
-    order = (col(Job.priority).desc(), col(Job.created_at), col(Job.id))
-    waiting = db.exec(select(Job).where(Job.state == State.QUEUED).order_by(*order).limit(MOST_PLACED_AT_ONCE)).all()
-    placed = []
-    for job in waiting:
-        if over_time(job, job.seconds_used):
-            continue
-        choice = choose([Candidate(worker.id, worker.facts["threads"], free[worker.id]) for worker in workers])
-        if choice is None:
+    placed: list[Attempt] = []
+    while choice := choose([Candidate(worker.id, worker.facts["threads"], free[worker.id]) for worker in workers]):
+        job = _next_waiting(db)
+        if job is None:
             break
         for resource, amount in choice.needs.items():
             free[choice.worker_id][resource] -= amount
         placed.append(_place(db, job, choice.worker_id, choice.needs))
     return placed
+
+
+def _next_waiting(db: Session) -> Job | None:
+    """The job at the head of the queue. One whose time is used up is passed over; the reconciler ends it."""
+    has_time = or_(col(Job.timeout_seconds).is_(None), col(Job.seconds_used) < col(Job.timeout_seconds))
+    order = (col(Job.priority).desc(), col(Job.created_at), col(Job.id))
+    return db.exec(select(Job).where(Job.state == State.QUEUED, has_time).order_by(*order)).first()
 
 
 def _place(db: Session, job: Job, worker_id: str, needs: dict[str, int]) -> Attempt:
@@ -205,10 +205,6 @@ def running_seconds(attempt: Attempt, at: datetime) -> float:
     return max(0.0, (at - attempt.claimed_at).total_seconds()) if attempt.claimed_at else 0.0
 
 
-def over_time(job: Job, seconds: float) -> bool:
-    return job.timeout_seconds is not None and seconds >= job.timeout_seconds
-
-
 def open_attempts(db: Session) -> Sequence[tuple[Attempt, Job, WorkerRow]]:
     query = (
         select(Attempt, Job, WorkerRow)
@@ -224,8 +220,18 @@ def workers_with_stops(db: Session) -> list[str]:
     return sorted({worker.address for attempt, job, worker in open_attempts(db) if job.state != State.RUNNING})
 
 
-def timed_jobs(db: Session) -> Sequence[Job]:
-    return db.exec(select(Job).where(col(Job.timeout_seconds).is_not(None), col(Job.state).not_in(FINAL))).all()
+def overdue(db: Session) -> list[str]:
+    """Ids of the jobs that have used up their `timeout_seconds`, the running attempt counted."""
+    query = (
+        select(Job.id, Job.timeout_seconds, Job.seconds_used, Attempt.claimed_at)
+        .outerjoin(Attempt, and_(col(Attempt.job_id) == col(Job.id), col(Attempt.state) == "claimed"))
+        .where(col(Job.timeout_seconds).is_not(None), col(Job.state).in_((State.QUEUED, State.RUNNING)))
+    )
+    return [
+        job_id
+        for job_id, limit, used, claimed_at in db.exec(query).all()
+        if limit is not None and used + ((now() - claimed_at).total_seconds() if claimed_at else 0.0) >= limit
+    ]
 
 
 def leases(db: Session, attempt_id: str) -> dict[str, int]:

@@ -21,7 +21,7 @@ from app.db.tables import Attempt, Job, WorkerRow
 from app.db.writer import Writer
 from app.engines.base import Engine, EngineDown
 from app.files import Files
-from app.jobs import queries, states
+from app.jobs import states
 from app.jobs.states import State
 from app.kit.clock import now
 from workers.contract import Outcome
@@ -50,7 +50,6 @@ class Reconciler:
         self._dispatcher, self._files, self._silence = dispatcher, files, silence_seconds
         self._heard: dict[str, float] = {}
         self._running: dict[str, frozenset[str]] = {}
-        self._handed: set[str] = set()
         self._cleaned = 0.0
 
     def hear(self, worker_id: str, running: Collection[str]) -> None:
@@ -113,30 +112,21 @@ class Reconciler:
             await self._writer.run(lambda db: forget_old(db, now() - KEPT))
 
     async def _time_out(self) -> None:
-        def overdue(db: Session) -> list[str]:
-            late = []
-            for job in attempts.timed_jobs(db):
-                attempt = queries.open_attempt(db, job.id)
-                running = attempts.running_seconds(attempt, now()) if attempt else 0.0
-                if job.state != State.CANCELLING and attempts.over_time(job, job.seconds_used + running):
-                    late.append(job.id)
-            return late
-
         def unit(db: Session) -> None:
             for job_id in late:
                 job = db.get(Job, job_id)
                 if job is not None and job.state in (State.QUEUED, State.RUNNING):
                     attempts.time_out(db, job)
 
-        if late := await self._reader.run(overdue):
+        if late := await self._reader.run(attempts.overdue):
             await self._writer.run(unit)
 
     async def _forget_ended(self) -> None:
-        """Tell the engine of attempts that ended without it, by a cancel or by a loss."""
+        """Tell the engine which of its attempts have ended. What it knows is asked first: an attempt is open before it is known."""
+        known = self._engine.known()
         open_now = {attempt.id for attempt, _, _ in await self._reader.run(attempts.open_attempts)}
-        for attempt_id in self._handed - open_now:
+        for attempt_id in known - open_now:
             await self._engine.forget(attempt_id)
-        self._handed = open_now
 
     async def _bury(self, present: set[str] | None) -> None:
         """Find the workers that are gone, and the attempts whose driver is."""

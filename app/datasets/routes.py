@@ -37,7 +37,7 @@ from workers.contract import SeriesReference, Text
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
 House = Annotated[Services, Depends(services)]
-DatasetId = Annotated[str, Path(description="The dataset's id.", examples=["ds_01k0000000000000000000000"])]
+DatasetId = Annotated[str, Path(description="The dataset's id, `ds_…`.")]
 
 FILE_SCHEMA = {"type": "string", "contentMediaType": "application/octet-stream", "description": "The file."}
 SAID = {name: {"type": "string"} for name in OPTIONS}

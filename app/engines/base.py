@@ -39,6 +39,10 @@ class Engine(Protocol):
         """Call `package.module:function` on a worker and return its answer. Raises EngineDown, TimeoutError."""
         ...
 
+    def known(self) -> set[str]:
+        """The attempts that were submitted and not forgotten yet."""
+        ...
+
     async def forget(self, attempt: str) -> None:
         """The attempt has ended; the cluster need not know of it any longer."""
         ...

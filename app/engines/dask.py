@@ -21,12 +21,13 @@ DRIVER = "workers.attempt:execute"
 SCHEDULER_SETTINGS = {
     # Retries are ours to decide (decision 4), and a worker whose process holds the GIL is not a dead one.
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None",
     "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
 }
 QUIET = {"DASK_LOGGING__DISTRIBUTED": "warning"}
 START_SECONDS = 30.0
 ASK_SECONDS = 5.0
+RETRY_SECONDS = 2.0
 
 
 class DaskEngine:
@@ -60,21 +61,32 @@ class DaskEngine:
     async def _keep_embedded(self) -> None:
         """A scheduler and its workers, together: when the scheduler ends, all of it starts anew."""
         while True:
-            async with contextlib.AsyncExitStack() as stack:
-                scheduler, address = await self._start_scheduler()
-                stack.push_async_callback(scheduler.stop)
-                client = await self._connect(address)
-                stack.push_async_callback(self._disconnect, client)
-                arguments = ["dask", "--scheduler", address, "--server", self._server_url]
-                arguments += ["--threads", str(self._threads), "--lifeline"]
-                environment = QUIET | ({"TIDEMILL_JOIN_TOKEN": self._token} if self._token else {})
-                tasks = [
-                    asyncio.create_task(keep_running(f"worker {number}", "workers", arguments, environment))
-                    for number in range(self._workers)
-                ]
-                stack.push_async_callback(_cancel_all, tasks)
-                code = await scheduler.process.wait()
+            try:
+                code = await self._run_cluster()
                 log.warning("the Dask scheduler ended with code %s; starting it and its workers again", code)
+            except (EngineDown, OSError, TimeoutError) as fault:
+                log.error("the Dask cluster could not be started (%s); trying again", fault)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _run_cluster(self) -> int:
+        """Start a scheduler and its workers, and return the scheduler's exit code once it has ended and all are gone."""
+        async with contextlib.AsyncExitStack() as stack:
+            scheduler, address = await self._start_scheduler()
+            stack.push_async_callback(scheduler.stop)
+            client = await self._connect(address)
+            stack.push_async_callback(self._disconnect, client)
+            arguments = ["dask", "--scheduler", address, "--server", self._server_url]
+            arguments += ["--threads", str(self._threads), "--lifeline"]
+            # What Dask writes aside belongs under HOME, not in a shared temporary folder.
+            environment = QUIET | {"DASK_TEMPORARY_DIRECTORY": str(self._folder)}
+            if self._token:
+                environment["TIDEMILL_JOIN_TOKEN"] = self._token
+            workers = [
+                asyncio.create_task(keep_running(f"worker {number}", "workers", arguments, environment))
+                for number in range(self._workers)
+            ]
+            stack.push_async_callback(_cancel_all, workers)
+            return await scheduler.process.wait()
 
     async def _start_scheduler(self) -> tuple[Child, str]:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -101,7 +113,7 @@ class DaskEngine:
                 client = await self._connect(self._scheduler)
             except OSError as fault:
                 log.warning("the Dask scheduler at %s does not answer (%s); trying again", self._scheduler, fault)
-                await asyncio.sleep(2)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             try:
                 while client.status == "running":
@@ -156,6 +168,9 @@ class DaskEngine:
         client = self._running_client()
         call = client.run(call_by_name, function, *arguments, workers=[address])
         return (await asyncio.wait_for(call, seconds))[address]
+
+    def known(self) -> set[str]:
+        return set(self._futures)
 
     async def forget(self, attempt: str) -> None:
         future = self._futures.pop(attempt, None)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from sqlmodel import Session
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.callers import Caller, CallerIdentity
 from app.db.idempotency import Keyed, remember
@@ -44,7 +45,16 @@ from app.services import Services, services
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], dependencies=[Depends(json_only)])
 House = Annotated[Services, Depends(services)]
-JobId = Annotated[str, Path(description="The job's id.", examples=["job_01k0000000000000000000000"])]
+JobId = Annotated[str, Path(description="The job's id, `job_…`.")]
+
+
+class JobIdConvertor(StringConvertor):
+    """Any part of a path but those that are addresses of their own, so that these take no other job's methods."""
+
+    regex = "(?!(?:plan|batch)(?:/|$))[^/]+"
+
+
+register_url_convertor("job", JobIdConvertor())
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": JobView,
@@ -187,7 +197,7 @@ def _label(text: str) -> tuple[str, str]:
 
 
 @router.get(
-    "/{job_id}",
+    "/{job_id:job}",
     response_model=JobView,
     dependencies=[IfNoneMatch],
     responses={
@@ -204,14 +214,14 @@ async def get_job(job_id: JobId, request: Request, house: House, caller: Caller,
     return not_modified(request, answer.headers["ETag"], kept) or answer
 
 
-@router.get("/{job_id}/explain", responses=responses(NotFound))
+@router.get("/{job_id:job}/explain", responses=responses(NotFound))
 async def explain_job(job_id: JobId, house: House, caller: Caller) -> Explanation:
     """Why it waits, or why it ran where it did."""
     return await house.reader.run(lambda db: explanation(db, queries.job_of(db, job_id, caller.name)))
 
 
 @router.get(
-    "/{job_id}/events",
+    "/{job_id:job}/events",
     response_model=EventPage,
     responses={
         200: {
@@ -245,7 +255,7 @@ async def list_job_events(
 
 
 @router.get(
-    "/{job_id}/logs",
+    "/{job_id:job}/logs",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **responses(NotFound)},
 )
@@ -264,7 +274,7 @@ async def get_job_logs(
 
 
 @router.post(
-    "/{job_id}/cancel",
+    "/{job_id:job}/cancel",
     status_code=202,
     response_model=JobView,
     responses={
@@ -280,7 +290,7 @@ async def cancel_job(job_id: JobId, house: House, caller: Caller) -> Response:
 
 
 @router.post(
-    "/{job_id}/retry",
+    "/{job_id:job}/retry",
     status_code=202,
     response_model=JobView,
     responses={**ACCEPTED, **responses(NotFound, NotRetryable, *CREATING)},
@@ -295,7 +305,7 @@ async def retry_job(
     )
 
 
-@router.delete("/{job_id}", status_code=204, responses=responses(NotFound, JobNotFinal, StorageUnavailable))
+@router.delete("/{job_id:job}", status_code=204, responses=responses(NotFound, JobNotFinal, StorageUnavailable))
 async def delete_job(job_id: JobId, house: House, caller: Caller) -> None:
     """Delete a final job, with its log and its files."""
     await house.jobs.delete(job_id, caller.name)

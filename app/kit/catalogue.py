@@ -159,8 +159,10 @@ def _complete(operation: dict[str, Any]) -> None:
         if "application/json" in operation["requestBody"].get("content", {}):
             kinds.append(problems.UnsupportedMediaType)
     for status, entry in responses(*kinds).items():
-        known = answers.setdefault(str(status), entry).setdefault("content", entry["content"])
-        examples = known.setdefault(problems.MEDIA_TYPE, {"schema": _SCHEMA}).setdefault("examples", {})
+        known = answers.setdefault(str(status), entry)
+        content = known.setdefault("content", entry["content"])
+        examples = content.setdefault(problems.MEDIA_TYPE, {"schema": _SCHEMA}).setdefault("examples", {})
         for slug, example in entry["content"][problems.MEDIA_TYPE]["examples"].items():
-            examples.setdefault(slug, example)
+            if examples.setdefault(slug, example) is example and known is not entry:
+                known["description"] += f" · {example['summary']}"
     operation["responses"] = dict(sorted(answers.items()))

@@ -12,7 +12,7 @@ from app.kit.problems import RangeNotSatisfiable
 
 async def _range(
     _header: Annotated[
-        str | None, Header(alias="Range", description="Only these bytes.", examples=["bytes=0-1023"])
+        str | None, Header(alias="Range", description="Only these bytes, such as `bytes=0-1023`.")
     ] = None,
 ) -> None:
     """Only says in the schema what a `FileAnswer` looks at."""

@@ -59,8 +59,7 @@ async def _idempotency_key(
         str | None,
         Header(
             alias="Idempotency-Key",
-            description="Makes a repeat safe: the same key with the same request gives the first answer again.",
-            examples=["6f1c1f0e-4b7e-4d43-9a59-5d3b1f5f1c1a"],
+            description="Makes a repeat safe: the same key with the same request gives the first answer again. A UUID of your own.",
             json_schema_extra={"pattern": "^[!#-~][!-~]{0,254}$"},
         ),
     ] = None,

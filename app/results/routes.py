@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
@@ -24,9 +24,9 @@ from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
 from app.kit.problems import CursorInvalid, Internal, NotAcceptable, NotFound, RangeNotSatisfiable
 from app.services import Services, services
 
-router = APIRouter(prefix="/jobs/{job_id}", tags=["results"])
+router = APIRouter(prefix="/jobs/{job_id:job}", tags=["results"])
 House = Annotated[Services, Depends(services)]
-JobId = Annotated[str, Path(description="The job's id.", examples=["job_01k0000000000000000000000"])]
+JobId = Annotated[str, Path(description="The job's id, `job_…`.")]
 
 RESULT_FILES = {
     "application/json": "result.json",
@@ -36,7 +36,7 @@ RESULT_FILES = {
 }
 PLOT_FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
-ANY_FILE = {"*/*": BINARY}
+ANY_FILE: dict[str, dict[str, Any]] = {"*/*": {}}
 
 
 class ArtifactView(BaseModel):

@@ -187,13 +187,13 @@ def test_a_long_series_is_drawn_by_its_extremes_and_non_finite_is_null(api):
 
 
 def test_a_column_can_be_named_with_digits(api):
-    content = b"2020,1\n1,5\n2,6\n3,7\n4,9\n"
-    answer = api.post("/datasets?header=true", content=content, headers={"content-type": CSV})
+    content = b"first;0\n1;5\n2;6\n3;7\n4;9\n"
+    answer = api.post("/datasets?header=true&delimiter=;", content=content, headers={"content-type": CSV})
     assert answer.is_success, answer.text
     dataset = answer.json()
     path = f"/datasets/{dataset['id']}/series"
-    assert api.get(path, params={"column": "1"}).json()["column"] == "1"
-    assert api.get(path, params={"column": "0"}).json()["column"] == "2020"
+    assert api.get(path, params={"column": "0"}).json()["values"] == [5, 6, 7, 9]  # the name counts before the number
+    assert api.get(path, params={"column": "1"}).json()["column"] == "0"
 
 
 # ---- deleting ----------------------------------------------------------------------------------------------------

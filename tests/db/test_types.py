@@ -16,7 +16,7 @@ from app.db.tables import IdempotencyRow, WorkerRow
 from app.db.types import Json, NaiveTime, UtcDateTime
 
 DIALECT = sqlite.dialect()
-FIRST, LAST = datetime.min + timedelta(days=1), datetime.max - timedelta(days=1)  # in any zone within years 1 to 9999
+FIRST, LAST = datetime.fromisoformat("0001-01-02"), datetime.fromisoformat("9999-12-30")  # whatever the zone
 aware = st.datetimes(FIRST, LAST, timezones=st.timezones() | st.just(UTC), allow_imaginary=False)
 finite = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 documents = st.recursive(finite, lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(), v, max_size=4))

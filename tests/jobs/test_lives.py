@@ -20,7 +20,21 @@ from app.jobs.states import FINAL
 from tests.jobs.yard import Yard
 from workers.contract import EventType
 
-ENDS = {"succeeded": {"summary": {"motif": None}}, "failed": {"error": {"type": "/problems/internal"}}, "stopped": {}}
+ENDS = {
+    "succeeded": {"summary": {"motif": None}},
+    "failed": {"error": {"type": "/problems/internal"}},
+    "stopped": {},
+    "lost": {},
+}
+
+
+def state_after(end: str, job: Job) -> str:
+    """What becomes of a running job whose attempt ends so."""
+    if end == "lost":
+        return "queued" if job.attempts_counted + 1 < job.max_attempts else "failed"
+    return {"succeeded": "succeeded", "failed": "failed", "stopped": "queued"}[end]
+
+
 pick = st.randoms(use_true_random=False)
 
 
@@ -175,9 +189,9 @@ class Lives(RuleBasedStateMachine):
         if not counts:
             assert after == before
             return
-        assert (row.state, row.end) == ("ended", end)
+        assert (row.state, row.end) == ("ended", "WorkerLost" if end == "lost" else end)
         if before.state == "running":
-            assert after.state == {"succeeded": "succeeded", "failed": "failed", "stopped": "queued"}[end]
+            assert after.state == state_after(end, before)
         if before.state == "cancelling":
             assert after.state == "cancelled"
 
@@ -193,9 +207,9 @@ class Lives(RuleBasedStateMachine):
         self.yard.vanish(worker)
         self.yard.sweep()
         row, after = self.attempt(attempt)
-        assert (row.state, row.end) == ("ended", end)
+        assert (row.state, row.end) == ("ended", "WorkerLost" if end == "lost" else end)
         if job.state == "running":
-            assert after.state == {"succeeded": "succeeded", "failed": "failed", "stopped": "queued"}[end]
+            assert after.state == state_after(end, job)
 
     # ---- always ------------------------------------------------------------------------------------------------
 
@@ -208,16 +222,19 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def what_must_stop_is_told_so(self):
-        rows = self.yard.look("SELECT a.id, a.claim FROM attempt a JOIN job j ON j.id = a.job_id"
-                              " WHERE a.state = 'claimed' AND j.state = 'running'")  # fmt: skip
         known = {attempt: nonce for attempt, (nonce, _) in self.granted.items()}
-        assert self.yard.to_stop(known) == known.keys() - {
-            attempt for attempt, nonce in rows if known[attempt] == nonce
-        }
+        goes_on = self.yard.look(
+            "SELECT a.id, a.claim FROM attempt a JOIN job j ON j.id = a.job_id WHERE a.state = 'claimed' AND j.state = 'running'"
+        )
+        assert goes_on == [(attempt, known[attempt]) for attempt, _ in goes_on]
+        assert self.yard.to_stop(known) == known.keys() - {attempt for attempt, _ in goes_on}
         assert self.yard.to_stop(dict.fromkeys(known, "forged")) == known.keys()
 
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)  # fmt: skip
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Coroutine
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from app.control import attempts
 from app.control.dispatcher import Dispatcher
 from app.control.reconciler import Reconciler
 from app.db.tables import Attempt, Event, Job, Lease, WorkerRow
+from app.engines.base import EngineDown
 from app.jobs import queries
 from app.jobs.schemas import JobRequest
 from app.jobs.service import JobService
@@ -34,16 +36,25 @@ class NoCluster:
     name, address = "dask", "nowhere"
 
     def __init__(self, mode: str) -> None:
-        self.mode = mode
+        self.mode, self.up = mode, True
         self.present: set[str] = set()
         self.submitted: list[str] = []
         self.forgotten: list[str] = []
 
+    def _must_be_up(self) -> None:
+        if not self.up:
+            raise EngineDown("the scheduler cannot be reached")
+
     async def workers(self) -> set[str]:
+        self._must_be_up()
         return self.present
 
     async def submit(self, attempt: str, address: str, needs: dict[str, int]) -> None:
+        self._must_be_up()
         self.submitted.append(attempt)
+
+    def known(self) -> set[str]:
+        return set(self.submitted) - set(self.forgotten)
 
     async def forget(self, attempt: str) -> None:
         self.forgotten.append(attempt)
@@ -106,6 +117,20 @@ class Yard(Desk):
     def place(self) -> list[Attempt]:
         return list(self.write(attempts.place_waiting))
 
+    def dispatch(self) -> None:
+        """A round of the dispatcher: place, and hand over to the engine."""
+        self.run(self.dispatcher._round())
+
+    def begin(self, job: str, nonce: str = "nonce") -> Attempt:
+        """Place the job, and have its worker claim the attempt."""
+        [attempt] = [attempt for attempt in self.place() if attempt.job_id == job]
+        self.claim(attempt.id, nonce, attempt.worker_id)
+        return attempt
+
+    def minutes_pass(self) -> None:
+        """Every attempt was placed and claimed long ago."""
+        self.write(lambda db: [_age(attempt) for attempt in db.exec(select(Attempt)).all()] and None)
+
     def claim(self, attempt: str, nonce: str, worker: str) -> None:
         self.write(lambda db: attempts.claim(db, attempt, Claim(nonce=nonce, worker=worker)) and None)
 
@@ -150,6 +175,12 @@ class Yard(Desk):
     def check(self) -> dict[str, Job]:
         """Whatever has happened, this holds. Returns the jobs."""
         return self.read(house_rules)
+
+
+def _age(attempt: Attempt) -> None:
+    ago = timedelta(minutes=5)
+    attempt.placed_at -= ago
+    attempt.claimed_at = attempt.claimed_at and attempt.claimed_at - ago
 
 
 def house_rules(db: Session) -> dict[str, Job]:

@@ -1,0 +1,173 @@
+"""The OpenAPI document: valid, complete, and true: its examples run, and schemathesis finds no answer that it does not tell of."""
+
+import re
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import checks, errors
+from schemathesis.specs.openapi import checks as openapi_checks
+
+from app.jobs import examples
+from tests.api.asking import JSON
+
+LATER = (
+    "/motifs",
+    "/discords",
+    "/regimes",
+    "/chains",
+    "/append",
+    "/metrics",
+    "/deliveries",
+    "/probes",
+    "/keys",
+    "/sources",
+)
+"""What the contract marks as to come, and what later releases bring."""
+
+
+@pytest.fixture(scope="module")
+def schema(api):
+    return api.get("/openapi.json").json()
+
+
+def operations(schema):
+    return [
+        (method, path, operation)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+        if isinstance(operation, dict)
+    ]
+
+
+def test_it_is_a_valid_3_1_document(schema):
+    from openapi_spec_validator import OpenAPIV31SpecValidator
+
+    assert schema["openapi"].startswith("3.1")
+    OpenAPIV31SpecValidator(schema).validate()
+
+
+def test_it_tells_of_what_is_there_and_of_nothing_else(schema):
+    assert {
+        *("/jobs", "/jobs/plan", "/jobs/batch", "/jobs/{job_id}", "/jobs/{job_id}/explain", "/jobs/{job_id}/events"),
+        *("/jobs/{job_id}/logs", "/jobs/{job_id}/cancel", "/jobs/{job_id}/retry", "/jobs/{job_id}/artifacts"),
+        *("/jobs/{job_id}/artifacts/{name}", "/jobs/{job_id}/result", "/jobs/{job_id}/plot"),
+        *("/datasets", "/datasets/{dataset_id}", "/datasets/{dataset_id}/content", "/datasets/{dataset_id}/series"),
+        *("/capabilities", "/health/live", "/health/ready", "/problems", "/problems/{slug}"),
+    } == set(schema["paths"])
+    assert not [path for path in schema["paths"] if path.endswith(LATER) or path.startswith("/internal")]
+    text = str(schema)
+    assert "webhook" not in text
+    assert "HTTPValidationError" not in text
+
+
+def test_every_operation_has_a_name_and_a_summary(schema):
+    names = [operation["operationId"] for _, _, operation in operations(schema)]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)+", name) for name in names), names
+    assert {"submit_job", "plan_job", "submit_batch", "list_jobs", "get_job", "cancel_job", "upload_dataset"} <= set(
+        names
+    )
+    for _, _, operation in operations(schema):
+        assert operation["summary"]
+        assert operation["description"]
+        assert len(operation["tags"]) == 1
+    assert {operation["tags"][0] for _, _, operation in operations(schema)} == {tag["name"] for tag in schema["tags"]}
+
+
+def test_every_error_is_a_problem_with_examples(schema):
+    for method, path, operation in operations(schema):
+        answers = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+        assert "500" in answers, path
+        for status, answer in answers.items():
+            (media_type,) = answer["content"]
+            assert media_type == "application/problem+json", (method, path, status)
+            assert answer["content"][media_type]["schema"] == {"$ref": "#/components/schemas/ProblemDocument"}
+            assert answer["content"][media_type]["examples"]
+        if "{" in path:
+            assert "404" in answers, path
+        if operation.get("parameters") or "requestBody" in operation:
+            assert "422" in answers, path
+        if "requestBody" in operation:
+            assert {"400", "413", "415"} <= set(answers), path
+        if method in ("post", "delete") and path != "/jobs/plan":
+            assert "503" in answers, path
+
+
+def test_parameters_are_explained(schema):
+    for _, path, operation in operations(schema):
+        for parameter in operation.get("parameters", ()):
+            assert parameter.get("description"), (path, parameter["name"])
+
+
+def test_headers_are_told(schema):
+    answers = schema["paths"]["/jobs"]["post"]["responses"]
+    assert {"Location", "Retry-After", "ETag", "Preference-Applied", "Idempotency-Replayed"} <= set(
+        answers["202"]["headers"]
+    )
+    assert "Retry-After" in answers["429"]["headers"]
+    assert "Link" in schema["paths"]["/jobs"]["get"]["responses"]["200"]["headers"]
+    assert {"ETag", "Retry-After"} <= set(schema["paths"]["/jobs/{job_id}"]["get"]["responses"]["200"]["headers"])
+    names = {parameter["name"] for parameter in schema["paths"]["/jobs/{job_id}"]["get"]["parameters"]}
+    assert {"If-None-Match", "Prefer"} <= names
+
+
+# ---- the examples ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/plan"])
+def test_the_examples_are_in_the_document(schema, path):
+    assert (
+        schema["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        == examples.MATRIX_PROFILE
+    )
+
+
+@pytest.mark.parametrize("name", examples.MATRIX_PROFILE)
+def test_every_example_runs(api, name):
+    body = examples.MATRIX_PROFILE[name]["value"]
+    assert examples.MATRIX_PROFILE[name]["summary"]
+    assert api.post("/jobs/plan", json=body).status_code == 200
+    answer = api.post("/jobs", json=body, headers={"Prefer": "wait=60"})
+    assert (answer.status_code, answer.json()["state"]) == (200, "succeeded")
+    assert api.get(answer.json()["links"]["result"]).status_code == 200
+
+
+def test_other_examples_run(api, schema):
+    batch = schema["paths"]["/jobs/batch"]["post"]["requestBody"]["content"]["application/json"]["examples"]
+    assert batch
+    for example in batch.values():
+        answer = api.post("/jobs/batch", json=example["value"])
+        assert answer.status_code == 202
+        assert len(answer.json()["jobs"]) == len(example["value"]["jobs"])
+    upload = schema["paths"]["/datasets"]["post"]["requestBody"]["content"]
+    told = {media_type: body["examples"] for media_type, body in upload.items() if "examples" in body}
+    assert told
+    for media_type, named in told.items():
+        for example in named.values():
+            answer = api.post("/datasets", content=example["value"], headers={"content-type": media_type})
+            assert answer.status_code in (200, 201), answer.text
+
+
+def test_what_a_job_looks_like_is_what_comes(api, schema, finished):
+    """The named members of the schema are those of the answer, neither fewer nor more."""
+    assert set(schema["components"]["schemas"]["JobView"]["properties"]) == set(finished)
+    assert set(schema["components"]["schemas"]["Plan"]["properties"]) == set(finished["plan"])
+    assert api.post("/jobs", content=b"{}", headers=JSON).json()["type"] == "/problems/invalid-input"
+
+
+# ---- schemathesis ------------------------------------------------------------------------------------------------
+
+CHECKED = [
+    checks.not_a_server_error,
+    openapi_checks.status_code_conformance,
+    openapi_checks.content_type_conformance,
+    openapi_checks.response_schema_conformance,
+    openapi_checks.response_headers_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def described(house, api, finished, dated):
+    """The document as schemathesis reads it, with ids that exist in place of the examples."""
+    return schemathesis.openapi.from_url(f"{house.url}/openapi.json")
