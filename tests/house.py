@@ -25,6 +25,7 @@ class House:
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
     arguments: Sequence[str] = ()
+    port: int = 0
     process: subprocess.Popen[str] | None = None
     url: str = ""
 
@@ -32,7 +33,7 @@ class House:
         """Start the server and wait until it is ready."""
         self.log = open(self.home.parent / f"{self.home.name}.log", "a")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "app", "--port", "0", "--home", str(self.home), *self.arguments],
+            [sys.executable, "-m", "app", "--port", str(self.port), "--home", str(self.home), *self.arguments],
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,

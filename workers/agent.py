@@ -95,18 +95,16 @@ class Agent:
                 return
 
     def close(self, patience_seconds: float = 2.0) -> None:
-        """Stop what runs, report it, leave."""
-        with self._lock:
-            running = list(self._executions.values())
-        for execution in running:
-            self._stop(execution)
-        for execution in running:
-            execution.acknowledged.wait(patience_seconds)
+        """Leave, so that nothing more is placed here and what runs here goes on elsewhere; then stop it."""
         self.closing.set()
         self._wake.set()
         self._thread.join(patience_seconds)
         with contextlib.suppress(ServerAway, Refused):
             self.link.leave(self.worker)
+        with self._lock:
+            running = list(self._executions.values())
+        for execution in running:
+            self._stop(execution)
 
     # ---- the thread --------------------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ WAVE = [float((i * i) % 23) for i in range(200)]
 SMALL = {"kind": "matrix_profile", "params": {"series": {"values": WAVE}, "window": 20}}
 
 
-def submit_long(house: House, **fields) -> tuple[str, str]:
+def submit_long(house: House, n: int = 60_000, **fields) -> tuple[str, str]:
     """A job that computes for many seconds. Returns its id and its dataset's."""
     with house.api() as api:
-        dataset = api.post("/datasets", files={"file": ("walk.npy", long_series())}).json()["id"]
+        dataset = api.post("/datasets", files={"file": ("walk.npy", long_series(n))}).json()["id"]
         body = {"kind": "matrix_profile", "params": {"series": {"dataset": dataset}, "window": 100}, **fields}
         return api.submit(body)["id"], dataset
 

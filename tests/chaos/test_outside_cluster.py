@@ -1,0 +1,96 @@
+"""A Dask cluster that is not the server's: it outlives the server, and so do the jobs on it."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.test_restarts import SMALL, computing, ends, submit_long
+from tests.house import House, eventually, running
+
+TOKEN = "a-secret-for-joining"
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@contextlib.contextmanager
+def process(arguments: Sequence[str], words: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    with words.open("ab") as log:
+        child = subprocess.Popen([sys.executable, "-m", *arguments], stdout=log, stderr=log, env={**os.environ, **environment})
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)
+        child.wait(timeout=30)
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    port = free_port()
+    arguments = ["dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    with process(arguments, tmp_path / "scheduler.log"):
+        yield f"tcp://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def outside(home: Path, scheduler: str) -> House:
+    """A server on a fixed port, which workers find again after its restart."""
+    environment = {"TIDEMILL_DASK_SCHEDULER": scheduler, "TIDEMILL_JOIN_TOKEN": TOKEN}
+    house = House(home, environment, port=free_port())
+    house.url = f"http://127.0.0.1:{house.port}"
+    return house
+
+
+def worker(house: House, scheduler: str, **environment: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    arguments = ["workers", "dask", "--scheduler", scheduler, "--server", house.url, "--threads", "1"]
+    return process(arguments, house.home.parent / "worker.log", **environment)
+
+
+def test_a_running_job_does_not_notice_that_the_server_was_killed(outside, scheduler):
+    with worker(outside, scheduler, TIDEMILL_JOIN_TOKEN=TOKEN), running(outside) as house:
+        # It takes some seconds: long enough to lose the server in the middle of it, and short enough to wait for.
+        job_id, _ = submit_long(house, n=40_000)
+        with house.api() as api:
+            eventually(lambda: computing(api, job_id))
+        house.kill()
+        house.start()
+        with house.api() as api:
+            assert api.get("/capabilities").json()["engines"][0]["mode"] == "outside"
+            job = api.job(job_id, wait=60)
+            assert (job["state"], job["attempt"]) == ("succeeded", 1)
+            assert ends(api, job_id) == ["succeeded"]
+            seqs = [event["seq"] for event in api.events(job_id)]
+            assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_a_worker_without_the_token_is_refused_and_says_so(outside, scheduler):
+    with worker(outside, scheduler, TIDEMILL_JOIN_TOKEN=TOKEN) as good, running(outside) as house:
+        with worker(house, scheduler, TIDEMILL_JOIN_TOKEN="wrong") as bad:
+            assert bad.wait(timeout=60) == 2
+        assert "refused this worker" in (house.home.parent / "worker.log").read_text()
+        with house.api() as api:
+            assert len(api.get("/capabilities").json()["engines"][0]["workers"]) == 1
+            # One that leaves in good order gives its job back, and that costs no attempt.
+            job_id, _ = submit_long(house, max_attempts=1)
+            eventually(lambda: computing(api, job_id))
+            good.send_signal(signal.SIGTERM)
+            assert good.wait(timeout=30) == 0
+            assert api.until(job_id, "queued")["phase"] == "waiting_for_worker"
+            assert "no worker is there" in api.get(f"/jobs/{job_id}/explain").json()["summary"]
+            assert api.get("/health/ready").status_code == 503
+            with worker(house, scheduler, TIDEMILL_JOIN_TOKEN=TOKEN):
+                assert api.until(job_id, "running", seconds=60)["attempt"] == 2
+                assert api.post(f"/jobs/{job_id}/cancel").status_code == 202
+                api.until(job_id, "cancelled")
+                assert api.submit(SMALL, Prefer="wait=30")["state"] == "succeeded"
