@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 EXTRAS ?= server,worker,ray,demo,dev
 
-.PHONY: install demo serve test check
+.PHONY: install demo serve test check bench
 .DEFAULT_GOAL := demo
 
 # Everything into .venv, and STUMPY's kernels compiled once; nothing to do the second time.
@@ -23,6 +23,9 @@ demo: install
 
 serve: install
 	@$(PY) -m app
+
+bench: install
+	@$(PY) -m tests.bench
 
 # The linters first, since they are quick, then the suite.
 test: check

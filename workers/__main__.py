@@ -31,6 +31,11 @@ def main() -> int:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     os.environ.update(compute_environment(options.threads))
 
+    from workers.host import Host
+
+    # The nursery takes seconds to warm, so it is born before Dask, which takes one to import.
+    machine = Host(compute_environment(options.threads))
+
     from workers import dask_worker
     from workers.link import Refused
 
@@ -43,7 +48,8 @@ def main() -> int:
                 threads=options.threads,
                 port=options.port,
                 lifeline=options.lifeline,
-            )
+            ),
+            machine,
         )
     except Refused as refusal:
         print(f"The server at {options.server} refused this worker: {refusal}", file=sys.stderr)

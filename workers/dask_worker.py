@@ -17,10 +17,10 @@ import dask
 from distributed import Client, Worker
 
 from workers import agent as agents
+from workers import attempt as attempt  # imported now, so that the first job need not wait for it
 from workers import hardware, host, lifeline, probe
 from workers.agent import Agent
 from workers.contract import Join, Probe
-from workers.environment import compute_environment
 from workers.link import Link
 
 log = logging.getLogger(__name__)
@@ -45,13 +45,12 @@ class Options:
     lifeline: bool
 
 
-async def run(options: Options) -> None:
+async def run(options: Options, machine: host.Host) -> None:
     """Join, serve, and leave on SIGTERM, on SIGINT, when the scheduler goes, or when the lifeline is cut."""
     leave = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave.set)
-    machine = host.Host(compute_environment(options.threads))
     host.set_current_host(machine)
     if options.lifeline:
         # The server is gone, killed perhaps: nothing to report to, so end at once and take the children along.
@@ -98,9 +97,10 @@ def _end_at_once(machine: host.Host) -> None:
 def _introduce(
     options: Options, name: str, resources: dict[str, int], machine: host.Host, address: str, dask_probe: Probe
 ) -> Agent:
-    """Warm the nursery, probe, and join the server."""
+    """Probe what needs no nursery while that warms, then the rest, and join the server."""
+    cuda_probe = probe.probed("cuda", probe.check_cuda)
     nursery = machine.nursery_for("matrix_profile")
-    probes = [probe.probed("cpu", lambda: probe.check_cpu(nursery)), dask_probe, probe.probed("cuda", probe.check_cuda)]
+    probes = [probe.probed("cpu", lambda: probe.check_cpu(nursery)), dask_probe, cuda_probe]
     join = Join(
         id=name,
         engine="dask",
@@ -137,6 +137,7 @@ async def _check_dask(scheduler: str, worker: Worker) -> Probe:
     return probe.probed("dask", check)
 
 
-def main(options: Options) -> None:
+def main(options: Options, machine: host.Host) -> None:
+    """Run a worker whose nursery is `machine`'s, until it is told to leave."""
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(run(options))
+        asyncio.run(run(options, machine))

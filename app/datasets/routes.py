@@ -67,11 +67,9 @@ UPLOAD_BODY: dict[str, Any] = {
     }
 }
 
-Said = Annotated[Text | None, Query(max_length=255)]
-
 
 def said_in_query(
-    name: Said = None,
+    name: Annotated[Text | None, Query(max_length=255, description="The dataset's name, else the file's.")] = None,
     delimiter: Annotated[Text | None, Query(max_length=8, description="What separates cells, such as `;`.")] = None,
     decimal: Annotated[Text | None, Query(max_length=8, description="The decimal mark, `.` or `,`.")] = None,
     thousands: Annotated[Text | None, Query(max_length=8, description="The mark between groups of digits.")] = None,

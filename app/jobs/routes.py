@@ -3,16 +3,16 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from sqlmodel import Session
-from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.callers import Caller, CallerIdentity
 from app.db.idempotency import Keyed, remember
 from app.db.tables import Event, Job
 from app.db.writer import StorageUnavailable
 from app.jobs import examples, queries
+from app.jobs.address import JobId
 from app.jobs.explain import explanation
 from app.jobs.follow import EventLog, printed, printing, until_final
 from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNotFinal, NotRetryable, QueueFull
@@ -45,16 +45,6 @@ from app.services import Services, services
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], dependencies=[Depends(json_only)])
 House = Annotated[Services, Depends(services)]
-JobId = Annotated[str, Path(description="The job's id, `job_…`.")]
-
-
-class JobIdConvertor(StringConvertor):
-    """Any part of a path but those that are addresses of their own, so that these take no other job's methods."""
-
-    regex = "(?!(?:plan|batch)(?:/|$))[^/]+"
-
-
-register_url_convertor("job", JobIdConvertor())
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": JobView,

@@ -3,9 +3,9 @@
 import html
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Path, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
@@ -101,7 +101,9 @@ async def list_problems() -> list[ProblemKind]:
         **responses(NotFound, NotAcceptable),
     },
 )
-async def explain_problem(slug: str, request: Request) -> Response:
+async def explain_problem(
+    slug: Annotated[str, Path(description="The last part of the problem's `type`.")], request: Request
+) -> Response:
     """What a kind of problem means and what to do about it."""
     kind = problems.catalogue().get(slug)
     if kind is None:

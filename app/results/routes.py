@@ -11,6 +11,7 @@ from sqlmodel import Session
 from app.callers import Caller
 from app.db.tables import ArtifactRow, Job
 from app.jobs import queries
+from app.jobs.address import JobId
 from app.jobs.problems import NotReady
 from app.jobs.series import source_of
 from app.jobs.states import State
@@ -26,7 +27,6 @@ from app.services import Services, services
 
 router = APIRouter(prefix="/jobs/{job_id:job}", tags=["results"])
 House = Annotated[Services, Depends(services)]
-JobId = Annotated[str, Path(description="The job's id, `job_…`.")]
 
 RESULT_FILES = {
     "application/json": "result.json",
