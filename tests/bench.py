@@ -13,7 +13,9 @@ from tests.house import House, running
 
 SERIES = [float((i * i) % 23) for i in range(2000)]
 BODY = {"kind": "matrix_profile", "params": {"series": {"values": SERIES}, "window": 50}}
-IN_A_FRESH_PROCESS = "import numpy as np, stumpy; stumpy.stump(np.array([float((i * i) % 23) for i in range(2000)]), 50)"
+IN_A_FRESH_PROCESS = (
+    "import numpy as np, stumpy; stumpy.stump(np.array([float((i * i) % 23) for i in range(2000)]), 50)"
+)
 PARALLEL_CALLERS = 16
 
 
@@ -32,23 +34,25 @@ def main() -> int:
         first = seconds(one_job)
         later = statistics.median(seconds(one_job) for _ in range(20))
         process = statistics.median(
-            seconds(lambda: subprocess.run([sys.executable, "-W", "ignore", "-c", IN_A_FRESH_PROCESS], check=True)) for _ in range(2)
+            seconds(lambda: subprocess.run([sys.executable, "-W", "ignore", "-c", IN_A_FRESH_PROCESS], check=True))
+            for _ in range(2)
         )
         singles = 400
         with ThreadPoolExecutor(PARALLEL_CALLERS) as pool:
-            burst = seconds(lambda: list(pool.map(lambda _: house_submit(house), range(singles))))
-        batch = seconds(lambda: api.post("/jobs/batch", json={"jobs": [BODY | {"priority": -100}] * 100}).raise_for_status())
+            burst = seconds(lambda: list(pool.map(lambda _: api.submit(BODY), range(singles))))
+        batch = seconds(
+            lambda: api.post("/jobs/batch", json={"jobs": [BODY | {"priority": -100}] * 100}).raise_for_status()
+        )
     print(f"{'first small job after the start, submission to result':<60} {first * 1000:8.0f} ms")
     print(f"{'later ones, median of 20':<60} {later * 1000:8.0f} ms")
-    print(f"{'the same profile by a script in a fresh process':<60} {process * 1000:8.0f} ms = {process / later:.0f} times as long")
-    print(f"{f'durable submissions, {PARALLEL_CALLERS} callers at once, cluster busy':<60} {singles / burst:8.0f} jobs a second")
+    print(
+        f"{'the same profile by a script in a fresh process':<60} {process * 1000:8.0f} ms = {process / later:.0f} times as long"
+    )
+    print(
+        f"{f'durable submissions, {PARALLEL_CALLERS} callers at once, cluster busy':<60} {singles / burst:8.0f} jobs a second"
+    )
     print(f"{'durable submission of a batch of 100':<60} {batch * 1000:8.0f} ms")
     return 0
-
-
-def house_submit(house: House) -> None:
-    with house.api() as api:
-        api.submit(BODY)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from workers.matrix_profile import files, results, through_stumpy
 from workers.matrix_profile.definition import Measure, Shapes
 from workers.matrix_profile.doubt import candidates
 from workers.matrix_profile.norms import Norms
-from workers.matrix_profile.profile import Profile, exclusion_zone
 from workers.matrix_profile.provenance import origin
 from workers.matrix_profile.series import Series, load
 from workers.matrix_profile.treatment import treat
@@ -31,13 +30,12 @@ def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
     with clock.phase("loading"):
         series = load(task["sources"]["series"])
         against = load(task["sources"]["against"]) if task["sources"].get("against") else None
-        _remark(asked, series, against, report)
         measure = asked.measure(series, against)
     with clock.phase("computing"):
         done, described = _compute(asked, series, against, report)
     with clock.phase("verifying"):
         checked = verify(done.profile, measure, self_join=against is None, seconds=done.seconds, report=report)
-    _remark_lonely(done.profile, measure, asked, report, self_join=against is None)
+    _remark_few(measure, asked, report, self_join=against is None)
     provenance = origin() | {
         "implementation": "stumpy",
         "function": done.function,
@@ -105,19 +103,8 @@ def _compute(asked: Asked, series: Series, against: Series | None, report: Repor
     return done, treated.described
 
 
-def _remark(asked: Asked, series: Series, against: Series | None, report: Reporter) -> None:
-    """Say what was asked for that will not do what one may think."""
-    if asked.normalize and asked.p != 2.0:
-        report.warning(f"p={asked.p:g} is not used: z-normalised distances are Euclidean", p=asked.p)
-    if against is not None and np.array_equal(series.values, against.values, equal_nan=True):
-        report.warning("the series is joined with itself, without an exclusion zone: every window finds itself at 0")
-
-
-def _remark_lonely(profile: Profile, measure: Measure, asked: Asked, report: Reporter, *, self_join: bool) -> None:
-    """Say how many windows are whole and yet have no neighbour, or fewer than asked for."""
+def _remark_few(measure: Measure, asked: Asked, report: Reporter, *, self_join: bool) -> None:
+    """Say how many windows have fewer neighbours than asked for. (Those with none were counted before the job was accepted.)"""
     there = candidates(measure, self_join=self_join)[measure.a.whole]
-    if lonely := int(np.count_nonzero(there == 0)):
-        zone = f"; those up to {exclusion_zone(asked.window)} rows away do not count" if self_join else ""
-        report.warning(f"{lonely} windows are finite and have no neighbour to be compared with{zone}", windows=lonely)
     if few := int(np.count_nonzero((there > 0) & (there < asked.k))):
         report.warning(f"{few} windows have fewer than {asked.k} neighbours", windows=few)
