@@ -7,6 +7,7 @@ prints what it found with its dates, saves the plot, and stops the server.
 import argparse
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -43,7 +44,10 @@ def co2_file() -> Path:
 def start_server(home: Path) -> tuple[subprocess.Popen[str], str]:
     """A server on a free port, and its address once it is ready."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "app", "--port", "0", "--home", str(home)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "app", "--port", "0", "--home", str(home)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"TIDEMILL_LOG_LEVEL": "warning", **os.environ},
     )
     assert server.stdout is not None
     for line in server.stdout:

@@ -26,7 +26,8 @@ def main() -> int:
     if sys.platform != "linux":
         print("Tidemill's workers run on Linux only: they rely on fork, pidfds and sessions.", file=sys.stderr)
         return 2
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    level = os.environ.get("TIDEMILL_LOG_LEVEL", "info").upper()
+    logging.basicConfig(level=level, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     for noisy in ("distributed", "httpx"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     os.environ.update(compute_environment(options.threads))

@@ -10,8 +10,10 @@ import logging
 import os
 import platform
 import signal
+import socket
 import uuid
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import dask
 from distributed import Client, Worker
@@ -45,6 +47,16 @@ class Options:
     lifeline: bool
 
 
+def own_address(scheduler: str) -> str:
+    """This machine's address as the scheduler sees it, so that a worker listens there and nowhere else: whoever reaches a
+    Dask worker can run code on it."""
+    target = urlsplit(scheduler)
+    family, _, _, _, address = socket.getaddrinfo(target.hostname, target.port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe_socket:
+        probe_socket.connect(address)  # sends nothing; it only chooses the route
+        return str(probe_socket.getsockname()[0])
+
+
 async def run(options: Options, machine: host.Host) -> None:
     """Join, serve, and leave on SIGTERM, on SIGINT, when the scheduler goes, or when the lifeline is cut."""
     leave = asyncio.Event()
@@ -63,7 +75,9 @@ async def run(options: Options, machine: host.Host) -> None:
                 options.scheduler,
                 name=name,
                 nthreads=options.threads,
+                host=own_address(options.scheduler),
                 port=options.port,
+                dashboard_address=f"{own_address(options.scheduler)}:0",
                 resources=resources,
                 memory_limit=0,
                 dashboard=False,

@@ -184,7 +184,8 @@ class Reconciler:
         db.add(worker)
         self._heard.pop(worker.id, None)
         self._running.pop(worker.id, None)
-        log.warning("worker %s is gone: %s", worker.id, reason)
+        level = logging.INFO if event is states.Event.SERVER_STOPPED else logging.WARNING
+        log.log(level, "worker %s is gone: %s", worker.id, reason)
         for attempt in db.exec(select(Attempt).where(Attempt.worker_id == worker.id, Attempt.state != "ended")).all():
             self._end(db, attempt, event, reason)
 

@@ -92,7 +92,8 @@ class DaskEngine:
         self._folder.mkdir(parents=True, exist_ok=True)
         note = self._folder / "scheduler.json"
         note.unlink(missing_ok=True)
-        arguments = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        # Without a dashboard Dask still listens for HTTP, on all addresses and a fixed port unless told otherwise.
+        arguments = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
         arguments += ["--scheduler-file", str(note), "--preload", "workers.lifeline"]
         child = await Child.start("dask", arguments, SCHEDULER_SETTINGS | QUIET)
         try:

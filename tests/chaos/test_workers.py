@@ -44,6 +44,13 @@ def worker_of(house: House, job_id: str) -> psutil.Process:
     )
 
 
+def test_nothing_of_an_embedded_cluster_can_be_reached_from_outside(two):
+    """Whoever reaches a Dask scheduler or worker can run code there."""
+    listening = [c.laddr.ip for p in two.family() for c in p.net_connections("inet") if c.status == "LISTEN"]
+    assert len(listening) >= 4
+    assert set(listening) == {"127.0.0.1"}
+
+
 def test_a_cancel_stops_a_kernel_within_two_seconds_and_the_worker_lives(two):
     job_id, _ = submit_long(two)
     with two.api() as api:
