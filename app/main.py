@@ -10,9 +10,10 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
 
+from app import docs
 from app.capabilities import routes as capabilities
 from app.control import door
-from app.control.attempts import open_attempts
+from app.control.queries import open_attempts
 from app.datasets import routes as datasets
 from app.db import idempotency
 from app.jobs import routes as jobs
@@ -55,13 +56,15 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
         openapi_tags=TAGS,
         generate_unique_id_function=lambda route: route.name,
         lifespan=lambda app: _lifespan(app.state, settings, when_ready),
-        swagger_ui_parameters={"tryItOutEnabled": True, "displayRequestDuration": True, "defaultModelsExpandDepth": 0},
+        swagger_ui_parameters=docs.SWAGGER,
+        redoc_url=None,
     )
     handlers.install(app)
     middleware.install(app, max_body_bytes=settings.max_body_bytes, exempt=lambda path: path == "/datasets")
     for room in (jobs, results, datasets, capabilities, door):
         app.include_router(room.router)
     catalogue.install(app)
+    docs.install(app)
     return app
 
 

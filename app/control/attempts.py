@@ -6,11 +6,12 @@ Every function here runs inside a write unit. What an execution reports is taken
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlmodel import Session, and_, col, delete, or_, select
+from sqlmodel import Session
 
 from app.capabilities import queries as capabilities
 from app.control.placing import Candidate, choose
-from app.db.tables import ArtifactRow, Attempt, Job, Lease, WorkerRow
+from app.control.queries import free_leases, next_waiting
+from app.db.tables import ArtifactRow, Attempt, Job, Lease
 from app.db.writer import touch
 from app.jobs import queries, states
 from app.jobs.states import FINAL, State
@@ -36,20 +37,13 @@ def place_waiting(db: Session) -> list[Attempt]:
     free = capabilities.free_resources(db, workers)
     placed: list[Attempt] = []
     while choice := choose([Candidate(worker.id, worker.facts["threads"], free[worker.id]) for worker in workers]):
-        job = _next_waiting(db)
+        job = next_waiting(db)
         if job is None:
             break
         for resource, amount in choice.needs.items():
             free[choice.worker_id][resource] -= amount
         placed.append(_place(db, job, choice.worker_id, choice.needs))
     return placed
-
-
-def _next_waiting(db: Session) -> Job | None:
-    """The job at the head of the queue. One whose time is used up is passed over; the reconciler ends it."""
-    has_time = or_(col(Job.timeout_seconds).is_(None), col(Job.seconds_used) < col(Job.timeout_seconds))
-    order = (col(Job.priority).desc(), col(Job.created_at), col(Job.id))
-    return db.exec(select(Job).where(Job.state == State.QUEUED, has_time).order_by(*order)).first()
 
 
 def _place(db: Session, job: Job, worker_id: str, needs: dict[str, int]) -> Attempt:
@@ -151,7 +145,7 @@ def end(db: Session, attempt: Attempt, how: str) -> None:
     """End an attempt: its leases are free at once, and its running time counts."""
     attempt.state, attempt.end, attempt.ended_at = "ended", how, now()
     db.add(attempt)
-    db.exec(delete(Lease).where(col(Lease.attempt_id) == attempt.id))
+    free_leases(db, attempt.id)
     job = db.get_one(Job, attempt.job_id)
     job.seconds_used += running_seconds(attempt, attempt.ended_at)
     db.add(job)
@@ -203,39 +197,3 @@ def time_out(db: Session, job: Job) -> None:
 def running_seconds(attempt: Attempt, at: datetime) -> float:
     """Since the claim; a clock that was set back meanwhile takes no time away."""
     return max(0.0, (at - attempt.claimed_at).total_seconds()) if attempt.claimed_at else 0.0
-
-
-def open_attempts(db: Session) -> Sequence[tuple[Attempt, Job, WorkerRow]]:
-    query = (
-        select(Attempt, Job, WorkerRow)
-        .join(Job, col(Job.id) == col(Attempt.job_id))
-        .join(WorkerRow, col(WorkerRow.id) == col(Attempt.worker_id))
-        .where(Attempt.state != "ended")
-    )
-    return db.exec(query).all()
-
-
-def workers_with_stops(db: Session) -> list[str]:
-    """Addresses of the workers that run an attempt of a job which is not to run."""
-    return sorted({worker.address for attempt, job, worker in open_attempts(db) if job.state != State.RUNNING})
-
-
-def overdue(db: Session) -> list[str]:
-    """Ids of the jobs that have used up their `timeout_seconds`, the running attempt counted."""
-    query = (
-        select(Job.id, Job.timeout_seconds, Job.seconds_used, Attempt.claimed_at)
-        .outerjoin(Attempt, and_(col(Attempt.job_id) == col(Job.id), col(Attempt.state) == "claimed"))
-        .where(col(Job.timeout_seconds).is_not(None), col(Job.state).in_((State.QUEUED, State.RUNNING)))
-    )
-    return [
-        job_id
-        for job_id, limit, used, claimed_at in db.exec(query).all()
-        if limit is not None and used + ((now() - claimed_at).total_seconds() if claimed_at else 0.0) >= limit
-    ]
-
-
-def leases(db: Session, attempt_id: str) -> dict[str, int]:
-    """What an attempt holds of its worker."""
-    return {
-        lease.resource: lease.amount for lease in db.exec(select(Lease).where(Lease.attempt_id == attempt_id)).all()
-    }

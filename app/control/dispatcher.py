@@ -9,6 +9,7 @@ import contextlib
 import logging
 
 from app.control import attempts
+from app.control import queries as running
 from app.db.reader import Reader
 from app.db.tables import Attempt, WorkerRow
 from app.db.writer import Writer
@@ -35,7 +36,7 @@ class Dispatcher:
             while True:
                 await changed.wait()
                 changed.clear()
-                addresses = await self._reader.run(attempts.workers_with_stops)
+                addresses = await self._reader.run(running.workers_with_stops)
                 asked = [self._engine.ask("workers.agent:nudge", [], address, NUDGE_SECONDS) for address in addresses]
                 await asyncio.gather(*asked, return_exceptions=True)
 
@@ -60,7 +61,7 @@ class Dispatcher:
     async def hand_over(self, attempt: Attempt) -> None:
         """Give a placed attempt to the engine; where that fails now, the reconciler does it again."""
         worker, needs = await self._reader.run(
-            lambda db: (db.get_one(WorkerRow, attempt.worker_id), attempts.leases(db, attempt.id))
+            lambda db: (db.get_one(WorkerRow, attempt.worker_id), running.leases(db, attempt.id))
         )
         try:
             await self._engine.submit(attempt.id, worker.address, needs)

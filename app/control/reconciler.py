@@ -11,9 +11,11 @@ from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
-from sqlmodel import Session, select
+from sqlmodel import Session
 
+from app.capabilities.queries import workers_up
 from app.control import attempts
+from app.control import queries as running
 from app.control.dispatcher import Dispatcher
 from app.db.idempotency import KEPT, forget_old
 from app.db.reader import Reader
@@ -65,7 +67,7 @@ class Reconciler:
         """
 
         def unit(db: Session) -> None:
-            for worker in db.exec(select(WorkerRow).where(WorkerRow.state == "up")).all():
+            for worker in workers_up(db):
                 if self._engine.mode == "embedded":
                     self._lost(db, worker, states.Event.SERVER_STOPPED, "The server stopped, and its cluster with it.")
                 else:
@@ -118,25 +120,25 @@ class Reconciler:
                 if job is not None and job.state in (State.QUEUED, State.RUNNING):
                     attempts.time_out(db, job)
 
-        if late := await self._reader.run(attempts.overdue):
+        if late := await self._reader.run(running.overdue):
             await self._writer.run(unit)
 
     async def _forget_ended(self) -> None:
         """Tell the engine which of its attempts have ended. What it knows is asked first: an attempt is open before it is known."""
         known = self._engine.known()
-        open_now = {attempt.id for attempt, _, _ in await self._reader.run(attempts.open_attempts)}
+        open_now = {attempt.id for attempt in await self._reader.run(running.open_attempts)}
         for attempt_id in known - open_now:
             await self._engine.forget(attempt_id)
 
     async def _bury(self, present: set[str] | None) -> None:
         """Find the workers that are gone, and the attempts whose driver is."""
-        workers = await self._reader.run(lambda db: db.exec(select(WorkerRow).where(WorkerRow.state == "up")).all())
+        workers = await self._reader.run(workers_up)
         gone = {worker.id: self._why_gone(worker, present) for worker in workers}
         gone = {worker_id: why for worker_id, why in gone.items() if why}
         silent = [
             attempt.id
-            for attempt, _, worker in await self._reader.run(attempts.open_attempts)
-            if worker.id not in gone and self._without_driver(attempt)
+            for attempt in await self._reader.run(running.open_attempts)
+            if attempt.worker_id not in gone and self._without_driver(attempt)
         ]
         if not gone and not silent:
             return
@@ -173,7 +175,7 @@ class Reconciler:
         )
 
     async def _hand_over_again(self) -> None:
-        for attempt, _, _ in await self._reader.run(attempts.open_attempts):
+        for attempt in await self._reader.run(running.open_attempts):
             if attempt.state == "placed" and now() - attempt.placed_at > UNCLAIMED:
                 await self._dispatcher.hand_over(attempt)
 
@@ -186,7 +188,7 @@ class Reconciler:
         self._running.pop(worker.id, None)
         level = logging.INFO if event is states.Event.SERVER_STOPPED else logging.WARNING
         log.log(level, "worker %s is gone: %s", worker.id, reason)
-        for attempt in db.exec(select(Attempt).where(Attempt.worker_id == worker.id, Attempt.state != "ended")).all():
+        for attempt in running.open_attempts(db, worker.id):
             self._end(db, attempt, event, reason)
 
     def _end(self, db: Session, attempt: Attempt, event: states.Event, reason: str) -> None:
