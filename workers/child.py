@@ -19,6 +19,7 @@ PR_SET_PDEATHSIG = 1
 def run(call: str, payload: int, report: int, log: str | None) -> NoReturn:
     """Become the child. Never returns: `os._exit` runs none of the parent's exit handlers."""
     code = 1
+    workers_log = os.fdopen(os.dup(2), "w")
     try:
         os.setsid()
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -32,7 +33,9 @@ def run(call: str, payload: int, report: int, log: str | None) -> NoReturn:
             reporter.returned(call_by_name(call, *arguments, reporter))
             code = 0
         except BaseException as fault:
-            traceback.print_exc()
+            # A user is told what happened and what to do; how our code came to it is for those who run the worker.
+            traceback.print_exc(file=workers_log)
+            workers_log.flush()
             reporter.raised(as_problem(fault))
     finally:
         sys.stdout.flush()

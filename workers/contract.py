@@ -131,13 +131,18 @@ class MatrixProfileParams(Message):
     """A matrix profile: each window's nearest neighbour, in the same series or, with `against`, in another."""
 
     series: SeriesReference
-    window: WholeNumber = Field(description="Window length in samples, at least 3.")
+    # The least values are in the schema for readers; `app.jobs.checks` refuses less, with a sentence that helps.
+    window: WholeNumber = Field(
+        description="Window length in samples, at least 3.", examples=[50], json_schema_extra={"minimum": 3}
+    )
     against: SeriesReference | None = Field(None, description="The other series of an AB-join.")
     normalize: bool = Field(True, strict=True, description="z-normalised distance, or the p-norm when false.")
     p: Annotated[float, Field(strict=True, allow_inf_nan=False)] = Field(
-        2.0, description="The p of the p-norm, at least 1; used only with `normalize: false`."
+        2.0,
+        description="The p of the p-norm, at least 1; used only with `normalize: false`.",
+        json_schema_extra={"minimum": 1},
     )
-    k: WholeNumber = Field(1, description="How many neighbours of each window.")
+    k: WholeNumber = Field(1, description="How many neighbours of each window.", json_schema_extra={"minimum": 1})
 
 
 # ---- what a worker is told -------------------------------------------------------------------------------------

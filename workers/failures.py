@@ -43,5 +43,5 @@ def as_problem(fault: BaseException) -> dict[str, Any]:
             ).problem()
         case _:
             return JobFailure(
-                f"Computing failed with {type(fault).__name__}; the job's log has the details. This is a fault of Tidemill's."
+                f"Computing failed with {type(fault).__name__}; the worker's log has the details. This is a fault of Tidemill's."
             ).problem()

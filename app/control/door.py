@@ -65,7 +65,7 @@ async def join(introduction: Join, house: House) -> None:
         )
         touch(db, queries.QUEUE_TOPIC)
 
-    house.reconciler.hear(introduction.id, ())
+    house.reconciler.hear(introduction.id)
     await house.writer.run(unit)
 
 

@@ -54,10 +54,11 @@ class Reconciler:
         self._running: dict[str, frozenset[str]] = {}
         self._cleaned = 0.0
 
-    def hear(self, worker_id: str, running: Collection[str]) -> None:
-        """A worker reported: it lives, and these attempts run there."""
+    def hear(self, worker_id: str, running: Collection[str] | None = None) -> None:
+        """A worker lives; and, where it said so, these attempts run there."""
         self._heard[worker_id] = time.monotonic()
-        self._running[worker_id] = frozenset(running)
+        if running is not None:
+            self._running[worker_id] = frozenset(running)
 
     async def recover(self) -> None:
         """At start-up, before the engine is up: what an earlier server left open.
@@ -71,7 +72,7 @@ class Reconciler:
                 if self._engine.mode == "embedded":
                     self._lost(db, worker, states.Event.SERVER_STOPPED, "The server stopped, and its cluster with it.")
                 else:
-                    self.hear(worker.id, ())
+                    self.hear(worker.id)
 
         await self._writer.run(unit)
 
@@ -209,4 +210,8 @@ def read_outcome(path: Path) -> Outcome | None:
     try:
         return Outcome.model_validate_json(path.read_bytes())
     except FileNotFoundError:
+        return None
+    except ValueError as fault:
+        # Cut short, or of another version: as good as none, and no reason to stop burying or starting.
+        log.warning("the outcome in %s cannot be read: %s", path, fault)
         return None

@@ -27,5 +27,5 @@ def gaps(path: Path, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """The runs of non-finite values of a column that meet [start, stop), cut to it and counted from `start`."""
     data = path.read_bytes()
     for first, last in struct.iter_unpack("<qq", data):
-        if last > start and first < stop:
+        if max(first, start) < min(last, stop):
             yield max(first, start) - start, min(last, stop) - start

@@ -73,25 +73,27 @@ def check_matrix_profile(params: MatrixProfileParams, series: SeriesFacts, again
     if params.window < 3:
         found.error("/params/window", f"The window is {params.window}, but a window needs at least 3 samples.")
         return found
-    for pointer, facts in (("/params/series", series), ("/params/against", against)):
-        if facts is not None:
-            _check_series(found, params.window, pointer, facts)
+    # In a self-join a window needs a neighbour too, so that what fits is not yet what works.
+    _check_series(found, params.window, "/params/series", series, largest_window(series) if against is None else None)
+    if against is not None:
+        _check_series(found, params.window, "/params/against", against, None)
     if not found.errors:
         _check_neighbours(found, params, series, against)
     return found
 
 
-def _check_series(found: Findings, window: int, pointer: str, facts: SeriesFacts) -> None:
+def _check_series(found: Findings, window: int, pointer: str, facts: SeriesFacts, largest: int | None) -> None:
+    """Whether a window fits at all; `largest` is the largest that works, where that is less than the longest whole stretch."""
+    longest = facts.longest_run()
+    largest = longest if largest is None else largest
+    advice = f"the largest window that works is {largest}" if largest >= 3 else "choose another stretch or column"
     if facts.length == 0:
         found.error(pointer, f"{facts.label} is empty.")
     elif window > facts.length:
         found.error(
-            "/params/window",
-            f"The window is {window}, but {facts.label} has only {facts.length} values; send at most {facts.length}.",
+            "/params/window", f"The window is {window}, but {facts.label} has only {facts.length} values; {advice}."
         )
-    elif facts.longest_run() < window:
-        longest = facts.longest_run()
-        advice = f"send a window of at most {longest}" if longest >= 3 else "choose another stretch or column"
+    elif longest < window:
         found.error(
             "/params/window",
             f"Every window of {window} values in {facts.label} touches a missing or infinite one (the longest whole stretch is "
@@ -136,13 +138,13 @@ def has_pair(series: SeriesFacts, window: int) -> bool:
     return ends is not None and ends[1] - ends[0] > exclusion_zone(window)
 
 
-def largest_window(series: SeriesFacts) -> int | None:
-    """The largest window with a non-trivial neighbour; a smaller one always has one too, so the search can halve."""
+def largest_window(series: SeriesFacts) -> int:
+    """The largest window with a non-trivial neighbour, 0 where none has; a smaller one always has one too, so the search can halve."""
     low, high = 2, series.longest_run()
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if has_pair(series, middle) else (low, middle - 1)
-    return low if low >= 3 else None
+    return low if low >= 3 else 0
 
 
 def lonely_windows(series: SeriesFacts, window: int) -> int:

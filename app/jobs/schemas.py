@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.jobs.states import State
 from app.kit.clock import Rfc3339
-from workers.contract import MatrixProfileParams, Text, WholeNumber
+from workers.contract import MatrixProfileParams, WholeNumber, plain_text
 
 Backend = Literal["cpu", "dask", "ray", "cuda"]
 
@@ -39,8 +39,8 @@ class Execution(Request):
         return self
 
 
-LabelName = Annotated[Text, StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9._/-]+$")]
-LabelValue = Annotated[Text, StringConstraints(max_length=255)]
+LabelName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9._/-]+$")]
+LabelValue = Annotated[str, StringConstraints(max_length=255), AfterValidator(plain_text)]
 
 
 class JobFields(Request):

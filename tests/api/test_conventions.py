@@ -112,6 +112,8 @@ def test_404_at_every_address_below_an_unknown_id(api, method, path):
         ("GET", "/jobs/job_none/cancel", {"POST"}),
         ("DELETE", "/datasets", {"GET", "POST"}),
         ("POST", "/capabilities", {"GET"}),
+        ("GET", "/jobs/plan", {"POST"}),
+        ("DELETE", "/jobs/batch", {"POST"}),
     ],
 )
 def test_405_names_what_is_allowed(api, method, path, allowed):
@@ -566,6 +568,11 @@ def test_logs_are_plain_text_and_following_ends(api, finished, both_busy):
         following = thread.submit(own.get, job["links"]["logs"], params={"follow": "true"})
         api.post(job["links"]["cancel"])
         assert following.result(20).status_code == 200
+
+
+def test_answers_do_not_wait_for_acknowledgements(api):
+    """Without TCP_NODELAY every answer takes 40 ms more."""
+    assert min(api.get("/health/live").elapsed.total_seconds() for _ in range(20)) < 0.03
 
 
 # ---- health and capabilities -------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ WRONG = {
     "p below 1": (profile(normalize=False, p=0.5), "/params/p"),
     "p below 1, unused": (profile(p=0.99), "/params/p"),
     "p as words": (profile(normalize=False, p="inf"), "/params/p"),
+    "p as a truth": (profile(p=True), "/params/p"),
     "p as null": (profile(p=None), "/params/p"),
     "normalize as a number": (profile(normalize=1), "/params/normalize"),
     "an unknown kind": (profile() | {"kind": "mtarix_profile"}, "/kind"),
@@ -63,8 +64,12 @@ WRONG = {
     "a priority with a fraction": (profile() | {"priority": 0.5}, "/priority"),
     "no time": (profile() | {"timeout_seconds": 0}, "/timeout_seconds"),
     "time as text": (profile() | {"timeout_seconds": "10"}, "/timeout_seconds"),
+    "time as a truth": (profile() | {"timeout_seconds": True}, "/timeout_seconds"),
     "no attempt": (profile() | {"max_attempts": 0}, "/max_attempts"),
     "a label that is a number": (profile() | {"labels": {"a": 1}}, "/labels/a"),
+    "a label with a space": (profile() | {"labels": {"a b": "x"}}, "/labels/a b"),
+    "a label too long": (profile() | {"labels": {"a": "x" * 256}}, "/labels/a"),
+    "too many labels": (profile() | {"labels": {f"a{i}": "x" for i in range(65)}}, "/labels"),
     "labels that are a list": (profile() | {"labels": ["a"]}, "/labels"),
 }
 
@@ -434,6 +439,14 @@ def test_time_runs_out(api, long_job):
     retried = api.post(f"/jobs/{job['id']}/retry").json()
     assert retried["timeout_seconds"] == 1.5
     api.post(f"/jobs/{retried['id']}/cancel")
+
+
+def test_a_failure_shows_no_stack_trace(api):
+    job = api.submit(profile([value * 1e300 for value in wave()], normalize=False), Prefer="wait=60")
+    assert job["state"] == "failed"
+    assert job["error"]["type"] == "/problems/invalid-input"
+    for link in ("self", "events", "logs"):
+        assert "Traceback" not in api.get(job["links"][link]).text, link
 
 
 def test_a_failed_job_can_be_deleted(api, long_job):

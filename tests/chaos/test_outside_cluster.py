@@ -26,7 +26,9 @@ def free_port() -> int:
 @contextlib.contextmanager
 def process(arguments: Sequence[str], words: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     with words.open("ab") as log:
-        child = subprocess.Popen([sys.executable, "-m", *arguments], stdout=log, stderr=log, env={**os.environ, **environment})
+        child = subprocess.Popen(
+            [sys.executable, "-m", *arguments], stdout=log, stderr=log, env={**os.environ, **environment}
+        )
     try:
         yield child
     finally:
@@ -52,7 +54,9 @@ def outside(home: Path, scheduler: str) -> House:
     return house
 
 
-def worker(house: House, scheduler: str, **environment: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+def worker(
+    house: House, scheduler: str, **environment: str
+) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
     arguments = ["workers", "dask", "--scheduler", scheduler, "--server", house.url, "--threads", "1"]
     return process(arguments, house.home.parent / "worker.log", **environment)
 

@@ -215,3 +215,10 @@ def test_json_errors_name_the_line():
     error = given('{"a": "NaN",\n"b": [1,\nNaN]}').error
     assert error["row"] == 3
     assert given(json.dumps([1, "x"])).error["row"] == 2
+
+
+def test_a_time_beyond_what_a_calendar_holds_is_refused_in_words():
+    far = pa.array([0, 570_000_000_000_000_000], pa.int64()).cast(pa.timestamp("ms"))
+    error = given(parquet(t=far, x=pa.array([1.0, 2.0])), file_name="far.parquet").error
+    assert (error["row"], error["column"], error["option"]) == (2, "t", "time_format")
+    assert "570000000000000000 ms since 1970" in error["detail"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.control import attempts
 from app.control.attempts import ClaimRefused
@@ -58,10 +58,26 @@ class Lives(RuleBasedStateMachine):
     def attempt(self, attempt: str) -> tuple[Attempt, Job]:
         return self.yard.read(lambda db: ((a := db.get_one(Attempt, attempt)), db.get_one(Job, a.job_id)))
 
+    def execution(self, chance) -> tuple[str, str, str]:
+        """One of those that were ever granted, mostly one that still runs."""
+        running = [
+            attempt for (attempt,) in self.yard.look("SELECT id FROM attempt WHERE state = 'claimed' ORDER BY id")
+        ]
+        attempt = chance.choice(running) if running and chance.random() < 0.7 else chance.choice(list(self.granted))
+        return attempt, *self.granted[attempt]
+
     def running(self, attempt: str, nonce: str) -> bool:
         """Whether this execution is the one that counts."""
         row, _ = self.attempt(attempt)
         return (row.state, row.claim) == ("claimed", nonce)
+
+    @initialize(jobs=st.integers(1, 3), cores=st.integers(1, 2))
+    def a_day_begins(self, jobs, cores):
+        self.yard.join(threads=1, cores=cores)
+        self.yard.join(threads=1, cores=1)
+        for _ in range(jobs):
+            self.yard.submit(max_attempts=2)
+        self.place_and_claim()
 
     # ---- people ------------------------------------------------------------------------------------------------
 
@@ -72,7 +88,8 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.yard.look("SELECT 1 FROM job"))
     @rule(chance=pick)
     def cancel(self, chance):
-        job = chance.choice(list(self.yard.check().values()))
+        jobs = list(self.yard.check().values())
+        job = chance.choice([job for job in jobs if job.state not in FINAL or chance.random() < 0.1] or jobs)
         try:
             self.yard.cancel(job.id)
         except JobIsFinal:
@@ -105,11 +122,6 @@ class Lives(RuleBasedStateMachine):
         self.yard.write(unit)
         assert self.yard.job(job.id).state == "failed"
 
-    @rule()
-    def sweep(self):
-        self.yard.sweep()
-
-    @rule()
     def restart(self):
         """kill -9 and a new server: the embedded cluster is gone with the old one."""
         self.yard.start_anew()
@@ -125,22 +137,33 @@ class Lives(RuleBasedStateMachine):
         self.yard.join(threads=1, cores=cores)
 
     @precondition(lambda self: self.yard.look("SELECT 1 FROM worker WHERE state = 'up'"))
-    @rule(chance=pick, how=st.sampled_from(["dies", "leaves", "dies and comes back"]))
-    def go(self, chance, how):
+    @rule(chance=pick, how=st.sampled_from(["dies", "leaves", "is the server's"]), comes_back=st.booleans())
+    def go(self, chance, how, comes_back):
         worker = chance.choice([name for (name,) in self.yard.look("SELECT id FROM worker WHERE state = 'up'")])
-        if how == "leaves":
-            self.yard.run(self.yard.reconciler.dismiss(worker))
-        else:
+        if how == "dies":
             self.yard.vanish(worker)
             self.yard.sweep()
+        elif how == "leaves":
+            self.yard.run(self.yard.reconciler.dismiss(worker))
+        else:
+            self.restart()
         assert self.yard.read(lambda db: db.get_one(WorkerRow, worker)).state == "gone"
-        if how == "dies and comes back":
+        if comes_back:
             self.yard.join(name=worker)
+
+    @rule()
+    def place_and_claim(self):
+        """What nearly always happens: what is placed is claimed a moment later."""
+        self.place()
+        for attempt, worker in self.placed:
+            if self.attempt(attempt)[0].state == "placed":
+                self.granted[attempt] = (next(self.nonces), worker)
+                self.yard.claim(attempt, *self.granted[attempt])
 
     @precondition(lambda self: self.placed)
     @rule(chance=pick, right=st.sampled_from([True, True, True, False]))
     def claim(self, chance, right):
-        attempt, worker = chance.choice(self.placed[-4:])
+        attempt, worker = chance.choice(self.placed[-3:])
         row, job = self.attempt(attempt)
         nonce = next(self.nonces)
         try:
@@ -157,7 +180,7 @@ class Lives(RuleBasedStateMachine):
     @rule(chance=pick)
     def claim_again(self, chance):
         """The answer to a claim got lost, and the same execution asks again."""
-        attempt, (nonce, worker) = chance.choice(list(self.granted.items()))
+        attempt, nonce, worker = self.execution(chance)
         if self.running(attempt, nonce):
             self.yard.claim(attempt, nonce, worker)
         else:
@@ -167,7 +190,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.granted)
     @rule(chance=pick, right=st.booleans(), again=st.booleans(), kind=st.sampled_from(["log", "phase", "progress"]))
     def report(self, chance, right, again, kind):
-        attempt, (nonce, _) = chance.choice(list(self.granted.items()))
+        attempt, nonce, _ = self.execution(chance)
         _, job = self.attempt(attempt)
         number = self.numbers.get(attempt, 0) + (not again)
         counts = right and not again and self.running(attempt, nonce)
@@ -181,7 +204,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.granted)
     @rule(chance=pick, right=st.sampled_from([True, True, False]), end=st.sampled_from(list(ENDS)))
     def end(self, chance, right, end):
-        attempt, (nonce, _) = chance.choice(list(self.granted.items())[-4:])
+        attempt, nonce, _ = self.execution(chance)
         _, before = self.attempt(attempt)
         counts = right and self.running(attempt, nonce)
         self.yard.outcome(attempt, nonce if right else "forged", end, **ENDS[end])
@@ -199,7 +222,7 @@ class Lives(RuleBasedStateMachine):
     @rule(chance=pick, end=st.sampled_from(list(ENDS)))
     def end_untold(self, chance, end):
         """The outcome is on the disk, and the worker dies before it could tell."""
-        attempt, (nonce, worker) = chance.choice(list(self.granted.items())[-4:])
+        attempt, nonce, worker = self.execution(chance)
         row, job = self.attempt(attempt)
         if not self.running(attempt, nonce):
             return
@@ -233,7 +256,7 @@ class Lives(RuleBasedStateMachine):
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=25,
+    max_examples=30,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

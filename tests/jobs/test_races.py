@@ -179,7 +179,6 @@ def test_the_servers_stops_never_use_up_a_jobs_attempts(yard):
     assert [attempt.end for attempt in yard.attempts(job)] == ["ServerStopped"] * 5
 
 
-@pytest.mark.xfail(strict=True, reason="recover() hears every worker say that it runs nothing")
 def test_what_ran_on_an_outside_cluster_goes_on_over_a_restart(outside):
     yard = outside
     worker = yard.join()
@@ -242,9 +241,6 @@ def test_a_result_of_another_execution_on_the_disk_is_not(yard):
     assert yard.job(job).state == "queued"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the reconciler's read_outcome raises, so the worker is never buried, nor the server started"
-)
 @pytest.mark.parametrize("left", [b'{"end": "succ', b'{"from": "another version"}'])
 @pytest.mark.parametrize("when", ["worker lost", "server started"])
 def test_an_outcome_file_that_cannot_be_read_costs_the_attempt_and_no_more(yard, left, when):

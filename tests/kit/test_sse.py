@@ -80,7 +80,7 @@ class Client:
             await task
 
     async def until(self, text):
-        while text not in self.text:  # noqa: ASYNC110
+        while text not in self.text:
             await asyncio.sleep(0.001)
 
     @property

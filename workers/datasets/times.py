@@ -101,7 +101,15 @@ def microseconds(values: pa.Array, reading: Reading | str | None, name: str, fir
         return moments
     index = int((~readable).argmax())
     written = reading if isinstance(reading, str) else reading.name if reading else "a time of the years 1 to 9999"
-    raise not_a_time(values[index].as_py(), written, name, place(first_record + index))
+    raise not_a_time(_shown(values[index]), written, name, place(first_record + index))
+
+
+def _shown(value: pa.Scalar) -> object:
+    """A value as a person may recognise it; one beyond what Python's times can hold as its number and unit."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return f"{value.value} {value.type.unit} since 1970"
 
 
 def not_a_time(value: object, written: str, name: str, row: int | None) -> Refused:
