@@ -148,9 +148,8 @@ def serve(settings: Settings) -> int:
     from app.main import create_app
 
     listener = listen(settings.host, settings.port)
-    url = f"http://{settings.host}:{listener.getsockname()[1]}"
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-    app = create_app(settings, lambda house: print(f"Tidemill is ready at {url}", flush=True))
+    app = create_app(settings, lambda house: print(f"Tidemill is ready at {settings.url}", flush=True))
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5, server_header=False)
     server = Server(config)
 

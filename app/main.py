@@ -102,7 +102,7 @@ async def _end(*tasks: asyncio.Task[None]) -> None:
 
 async def _start(house: Services, when_ready: Callable[[Services], None]) -> None:
     """Workers call in while the cluster comes up, so the socket must be listening: `app.__main__` opens it first."""
-    await house.engine.start(house.settings.public_url or f"http://{house.settings.host}:{house.settings.port}")
+    await house.engine.start(house.settings.public_url or house.settings.url)
     while missing := await capabilities.what_is_missing(house):
         log.debug("not ready: %s", "; ".join(missing))
         await asyncio.sleep(0.1)

@@ -87,10 +87,10 @@ def test_a_second_server_on_the_same_home_refuses(house: House):
     sentence = refusal("--home", str(house.home), "--port", "0")
     assert f"another server (pid {house.process.pid})" in sentence
     assert str(house.home) in sentence
-    assert httpx_ok(house)
+    assert lives(house)
 
 
-def httpx_ok(house: House) -> bool:
+def lives(house: House) -> bool:
     with house.api() as api:
         return api.get("/health/live").status_code == 200
 

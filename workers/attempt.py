@@ -57,9 +57,12 @@ class _Driver:
 
     def drive(self) -> Outcome:
         self.agent.begin(self.execution)
-        self.folder.mkdir(parents=True, exist_ok=True)
         outcome = self.outcome_of_running()
-        write_outcome(self.folder / OUTCOME_FILE, outcome)
+        try:
+            write_outcome(self.folder / OUTCOME_FILE, outcome)
+        except OSError as fault:
+            # A full disk, say. The server is told all the same; only a crash of it at this moment would run the job again.
+            log.error("the outcome of attempt %s could not be written: %s", self.task.attempt, fault)
         self.agent.deliver(self.execution, outcome)
         return outcome
 
@@ -84,11 +87,15 @@ class _Driver:
             return Outcome(**identity, end="lost", error=loss.problem())
         except JobFailure as failure:
             return Outcome(**identity, end="failed", error=failure.problem())
+        except OSError as fault:
+            log.exception("the driver of attempt %s failed", self.task.attempt)
+            return Outcome(**identity, end="failed", error=JobFailure(storage_words(fault)).problem())
         except Exception as fault:
             log.exception("the driver of attempt %s failed", self.task.attempt)
             return Outcome(**identity, end="failed", error=as_problem(fault))
 
     def run(self) -> dict[str, Any]:
+        self.folder.mkdir(parents=True, exist_ok=True)
         call = OPERATIONS[self.task.kind].run
         nursery = self.host.nursery_for(self.task.kind)
         self.piece = nursery.fork(call, [self.task.model_dump(mode="json")], log=str(self.folder / LOG_FILE))
@@ -99,6 +106,12 @@ class _Driver:
 
     def relay(self, message: dict[str, Any]) -> None:
         self.agent.event(self.execution, EventType(message["type"]), message["data"])
+
+
+def storage_words(fault: OSError) -> str:
+    return (
+        f"The worker could not use the job's folder ({fault.strerror}); make room on its disk, then try the job again."
+    )
 
 
 def write_outcome(path: Path, outcome: Outcome) -> None:

@@ -266,8 +266,8 @@ class Join(Message):
     address: str
     host: str
     pid: int
-    resources: dict[str, int]
-    threads: int
+    resources: dict[str, Annotated[int, Field(ge=0)]]
+    threads: Annotated[int, Field(ge=1)]
     memory_bytes: int
     cpu: dict[str, Any]
     gpus: list[dict[str, Any]]

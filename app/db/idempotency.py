@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from fastapi import Response
 from sqlmodel import Session, col, delete
 
-from app.db.reader import Reader
 from app.db.tables import IdempotencyRow
 from app.db.writer import Writer
 from app.kit.clock import now
@@ -72,9 +71,7 @@ def forget_running(db: Session) -> None:
     db.exec(delete(IdempotencyRow).where(col(IdempotencyRow.status).is_(None)))
 
 
-async def create_once(
-    reader: Reader, writer: Writer, keyed: Keyed | None, make: Callable[[Session], Response]
-) -> Response:
+async def create_once(writer: Writer, keyed: Keyed | None, make: Callable[[Session], Response]) -> Response:
     """Run `make` in one write unit, or give the first answer again."""
     if keyed is None:
         return await writer.run(make)

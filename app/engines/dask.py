@@ -150,6 +150,9 @@ class DaskEngine:
 
     async def submit(self, attempt: str, address: str, needs: Mapping[str, int]) -> None:
         client = self._running_client()
+        earlier = self._futures.get(attempt)
+        if earlier is not None and earlier.done():
+            await self.forget(attempt)  # under a finished task's key Dask would give its old answer and run nothing
         future = client.submit(
             call_by_name,
             DRIVER,

@@ -127,8 +127,8 @@ def _check_neighbours(
         )
     elif lonely := lonely_windows(series, params.window):
         found.warnings.append(
-            f"{lonely} windows in the middle of {series.label} have no neighbour outside the exclusion zone of "
-            f"{exclusion_zone(params.window)} samples; their distance is null."
+            f"{lonely} {'window' if lonely == 1 else 'windows'} in the middle of {series.label}: no neighbour lies outside the "
+            f"exclusion zone of {exclusion_zone(params.window)} samples, so the distance there is null."
         )
 
 

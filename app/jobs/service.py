@@ -128,7 +128,7 @@ class JobService:
                 )
             return answer([self._insert(db, one, owner) for one in planned])
 
-        return await create_once(self.reader, self.writer, keyed, make)
+        return await create_once(self.writer, keyed, make)
 
     def _insert(self, db: Session, planned: Planned, owner: str) -> Job:
         request = planned.request

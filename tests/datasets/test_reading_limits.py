@@ -79,8 +79,8 @@ def test_the_child_answers_as_the_function_does():
 
 def test_the_child_refuses_what_needs_more_memory_than_it_may_have():
     rows = json.dumps([{"a": number} for number in range(10)])[1:-1]
-    data = "[" + ",".join([rows] * 150_000) + "]"
-    error = given_child(data, max_memory_bytes=600 * MIB, max_unpacked_bytes=64 * MIB).error
+    data = "[" + ",".join([rows] * 400_000) + "]"
+    error = given_child(data, max_memory_bytes=600 * MIB, max_unpacked_bytes=128 * MIB).error
     assert "memory" in error["detail"]
 
 

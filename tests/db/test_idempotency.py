@@ -33,7 +33,7 @@ def things(db):
 
 
 def create(desk, keyed, make=thing) -> Response:
-    return asyncio.run(create_once(desk.reader, desk.writer, keyed, make))
+    return asyncio.run(create_once(desk.writer, keyed, make))
 
 
 def test_the_same_key_and_request_get_the_first_answer_again(desk):
@@ -46,7 +46,7 @@ def test_the_same_key_and_request_get_the_first_answer_again(desk):
 
 def test_twenty_at_once_make_one(desk):
     async def story():
-        return await asyncio.gather(*(create_once(desk.reader, desk.writer, KEYED, thing) for _ in range(20)))
+        return await asyncio.gather(*(create_once(desk.writer, KEYED, thing) for _ in range(20)))
 
     answers = asyncio.run(story())
     assert {answer.body for answer in answers} == {b'{"id": 1}'}

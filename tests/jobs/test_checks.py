@@ -177,7 +177,7 @@ def test_the_window_that_a_refusal_advises_is_accepted(pattern):
 
 def test_lonely_windows_are_told():
     [warning] = check([True] * 12, window=8).warnings
-    assert warning.startswith("1 windows in the middle of the series")
+    assert warning.startswith("1 window in the middle of the series")
 
 
 def test_a_p_without_effect_is_told():

@@ -256,7 +256,7 @@ class Lives(RuleBasedStateMachine):
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=30,
+    max_examples=20,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

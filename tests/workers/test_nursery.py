@@ -88,7 +88,9 @@ nursery.close()
 
 def test_a_failure_of_ours_is_told_without_its_text_which_stays_in_the_workers_log(tmp_path):
     log = tmp_path / "log.txt"
-    done = subprocess.run([sys.executable, "-c", FAILING, str(log)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING, str(log)], capture_output=True, text=True, timeout=60, check=True
+    )
     assert "/problems/internal" in done.stdout
     assert "secret" not in done.stdout
     assert "secret" not in log.read_text()
