@@ -71,7 +71,7 @@ def test_a_cursor_survives_the_journey(key, filters):
     text = Cursor(key).encode(filters)
     assert re.fullmatch(r"[\w-]+", text, re.ASCII)
     if len(text) <= 2000 and not any(isinstance(part, str) and re.search("[\ud800-\udfff]", part) for part in key):
-        assert Cursor.decode(text, {**filters, "absent": None}).key == key
+        assert Cursor.decode(text, {**filters, "absent": filters.get("absent")}).key == key
 
 
 @given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
