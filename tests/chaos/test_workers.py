@@ -1,6 +1,8 @@
 """Workers that are killed, frozen or told to run a thing twice; and kernels that are stopped in mid-air."""
 
+import contextlib
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 
@@ -161,9 +163,7 @@ def test_a_second_run_by_the_engine_is_refused_its_claim(two):
 
 def attempt_of(house: House, job_id: str) -> str:
     """The id of a job's newest attempt, which only the database tells."""
-    import sqlite3
-
-    with sqlite3.connect(f"file:{house.home / 'tidemill.db'}?mode=ro", uri=True) as db:
+    with contextlib.closing(sqlite3.connect(f"file:{house.home / 'tidemill.db'}?mode=ro", uri=True)) as db:
         return str(db.execute("SELECT id FROM attempt WHERE job_id = ? ORDER BY number DESC", (job_id,)).fetchone()[0])
 
 
