@@ -1,28 +1,30 @@
 """The application: routers, handlers, lifespan; nothing else."""
 
-import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncIterator, Callable
 from importlib import metadata
+from typing import Final
+from urllib.parse import urlsplit
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.datastructures import State
 
 from app import docs
 from app.capabilities import routes as capabilities
 from app.control import door
-from app.control.queries import open_attempts
 from app.datasets import routes as datasets
-from app.db import idempotency
 from app.jobs import routes as jobs
 from app.kit import catalogue, handlers, middleware
+from app.kit.known_query import only_known_query
+from app.kit.own_hosts import is_loopback
+from app.life import Life
 from app.results import routes as results
 from app.services import Services, build
 from app.settings import Settings
 
-log = logging.getLogger(__name__)
+MAX_REPORT_BYTES: Final = 256 << 20
+"""Largest body at the workers' door: what they report is ours, and must not be refused for its size."""
 
 DESCRIPTION = """
 Matrix-profile jobs on a long-lived cluster: upload a series once, submit jobs, watch them, download results.
@@ -58,9 +60,18 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
         lifespan=lambda app: _lifespan(app.state, settings, when_ready),
         swagger_ui_parameters=docs.SWAGGER,
         redoc_url=None,
+        dependencies=[Depends(only_known_query)],
     )
     handlers.install(app)
-    middleware.install(app, max_body_bytes=settings.max_body_bytes, exempt=lambda path: path == "/datasets")
+    middleware.install(
+        app,
+        max_body_bytes=settings.max_body_bytes,
+        exempt=lambda path: path == "/datasets" or path.startswith("/internal/"),
+        own_hosts=own_hosts(settings),
+    )
+    app.add_middleware(
+        middleware.BodyLimit, max_body_bytes=MAX_REPORT_BYTES, exempt=lambda path: not path.startswith("/internal/")
+    )
     for room in (jobs, results, datasets, capabilities, door):
         app.include_router(room.router)
     catalogue.install(app)
@@ -68,49 +79,21 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
     return app
 
 
+def own_hosts(settings: Settings) -> list[str] | None:
+    """The names under which a loopback server without authentication answers; None where any will do."""
+    if settings.auth != "off" or not is_loopback(settings.host):
+        return None
+    return [settings.host, *filter(None, [urlsplit(settings.public_url or "").hostname])]
+
+
 @contextlib.asynccontextmanager
 async def _lifespan(state: State, settings: Settings, when_ready: Callable[[Services], None]) -> AsyncIterator[None]:
-    """Open the database, bring the cluster up in the background, and on the way out stop everything in order."""
+    """Everything between the first request and the last is `app.life`."""
     house = build(settings)
-    state.services = house
-    house.changes.bind()
-    house.writer.start()
-    await house.writer.run(idempotency.forget_running)
-    await house.datasets.sweep()
-    await house.reconciler.recover()
-    starting = asyncio.create_task(_start(house, when_ready), name="start")
-    dispatching = asyncio.create_task(house.dispatcher.run(), name="dispatcher")
-    hastening = asyncio.create_task(house.dispatcher.hasten_stops(), name="hasten-stops")
-    reconciling = asyncio.create_task(house.reconciler.run(), name="reconciler")
+    life = Life(house)
+    state.services, state.life = house, life
+    await life.start(lambda: when_ready(house))
     try:
         yield
     finally:
-        house.stopping.set()
-        await _end(starting, dispatching, hastening)
-        await _drain(house)
-        await _end(reconciling)
-        await house.engine.stop()
-        await house.reconciler.interrupt()
-        await asyncio.to_thread(house.writer.close)
-
-
-async def _end(*tasks: asyncio.Task[None]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _start(house: Services, when_ready: Callable[[Services], None]) -> None:
-    """Workers call in while the cluster comes up, so the socket must be listening: `app.__main__` opens it first."""
-    await house.engine.start(house.settings.public_url or house.settings.url)
-    while missing := await capabilities.what_is_missing(house):
-        log.debug("not ready: %s", "; ".join(missing))
-        await asyncio.sleep(0.1)
-    when_ready(house)
-
-
-async def _drain(house: Services) -> None:
-    """Give what runs a moment to finish; what does not is stopped, and runs again after the next start."""
-    deadline = asyncio.get_running_loop().time() + house.settings.drain_seconds
-    while await house.reader.run(open_attempts) and asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(0.1)
+        await life.end()

@@ -2,7 +2,6 @@
 answer names. That report is the heartbeat of every attempt on this worker (decision 6).
 """
 
-import contextlib
 import logging
 import threading
 from collections import deque
@@ -18,7 +17,7 @@ log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 1.0
 MAX_BUFFERED_EVENTS = 10_000
-"""Kept while the server is away; beyond that the oldest go, progress first being the most replaceable."""
+"""Kept while the server is away; beyond that the oldest go."""
 MAX_EVENTS_A_REPORT = 500
 AT_ONCE = frozenset({EventType.PHASE, EventType.WARNING})
 
@@ -99,8 +98,10 @@ class Agent:
         self.closing.set()
         self._wake.set()
         self._thread.join(patience_seconds)
-        with contextlib.suppress(ServerAway, Refused):
+        try:
             self.link.leave(self.worker)
+        except (ServerAway, Refused) as away:
+            log.info("could not say goodbye: %s", away)
         with self._lock:
             running = list(self._executions.values())
         for execution in running:
@@ -118,6 +119,8 @@ class Agent:
                 self._rejoin()
             except Refused as refusal:
                 log.error("the server refused a report: %s", refusal)
+            except Exception:
+                log.exception("a report failed; the next one follows")  # without reports this worker would be a corpse
             self._wake.wait(REPORT_SECONDS)
             self._wake.clear()
 

@@ -12,7 +12,7 @@ from typing import Any
 from workers import agent as agents
 from workers.agent import Agent, Execution
 from workers.contract import Claim, EventType, Outcome, Task
-from workers.failures import JobFailure, as_problem
+from workers.failures import JobFailure, as_problem, storage_words
 from workers.host import Host, current_host
 from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
@@ -60,7 +60,7 @@ class _Driver:
         outcome = self.outcome_of_running()
         try:
             write_outcome(self.folder / OUTCOME_FILE, outcome)
-        except OSError as fault:
+        except Exception as fault:
             # A full disk, say. The server is told all the same; only a crash of it at this moment would run the job again.
             log.error("the outcome of attempt %s could not be written: %s", self.task.attempt, fault)
         self.agent.deliver(self.execution, outcome)
@@ -97,7 +97,9 @@ class _Driver:
     def run(self) -> dict[str, Any]:
         self.folder.mkdir(parents=True, exist_ok=True)
         call = OPERATIONS[self.task.kind].run
-        nursery = self.host.nursery_for(self.task.kind)
+        nursery = self.host.nursery_for(self.task.kind, unless=self.execution.stopping)
+        if self.execution.stopping.is_set():
+            raise PieceKilled
         self.piece = nursery.fork(call, [self.task.model_dump(mode="json")], log=str(self.folder / LOG_FILE))
         if self.execution.stopping.is_set():
             self.piece.kill()
@@ -106,12 +108,6 @@ class _Driver:
 
     def relay(self, message: dict[str, Any]) -> None:
         self.agent.event(self.execution, EventType(message["type"]), message["data"])
-
-
-def storage_words(fault: OSError) -> str:
-    return (
-        f"The worker could not use the job's folder ({fault.strerror}); make room on its disk, then try the job again."
-    )
 
 
 def write_outcome(path: Path, outcome: Outcome) -> None:

@@ -1,5 +1,6 @@
 """What a forked child does: run one named function, report on its pipe, end without touching what it inherited."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -37,9 +38,13 @@ def run(call: str, payload: int, report: int, log: str | None) -> NoReturn:
             traceback.print_exc(file=workers_log)
             workers_log.flush()
             reporter.raised(as_problem(fault))
+    except BaseException:
+        traceback.print_exc(file=workers_log)  # before there was a reporter to tell
+        workers_log.flush()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 

@@ -5,6 +5,7 @@ Messages are pydantic models; both sides validate them, so a version skew shows 
 
 import importlib
 import math
+import reprlib
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -71,7 +73,7 @@ def _sample(value: object) -> float:
                 return float(value)
             except OverflowError:
                 raise ValueError("must be a number that a double can hold, which ends at about 1.8e308") from None
-    raise ValueError(f'must be a number, null, "inf" or "-inf", not {value!r}')
+    raise ValueError(f'must be a number, null, "inf" or "-inf", not {reprlib.repr(value)}')
 
 
 def _sample_as_json(value: float) -> float | str | None:
@@ -106,13 +108,16 @@ MAX_INLINE_VALUES = 100_000
 class SeriesReference(Message):
     """A series: a stretch of a dataset's column, or values sent along."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"dataset": "ds_…"}, {"values": [1.0, 2.5, None]}]})
+
     dataset: Text | None = Field(None, max_length=64, description="A dataset's id.")
     column: Text | Annotated[WholeNumber, Field(ge=0, le=1_000_000)] | None = Field(
         None, description="Name or number of the column; may be left out where the dataset has one numeric column."
     )
     start: Annotated[WholeNumber, Field(ge=0, le=2**53)] = Field(0, description="First row, counted from 0.")
     stop: Annotated[WholeNumber, Field(ge=0, le=2**53)] | None = Field(None, description="Row after the last one.")
-    values: list[Sample] | None = Field(
+    # A hundred thousand wrong values are one mistake, and as many errors would take seconds to collect.
+    values: Annotated[list[Sample], Field(fail_fast=True)] | None = Field(
         None,
         max_length=MAX_INLINE_VALUES,
         description='The values themselves; null is NaN, "inf" and "-inf" are allowed.',
@@ -169,7 +174,6 @@ class Task(Message):
     sources: dict[str, Source]
     plan: dict[str, Any]
     folder: str
-    seconds_left: float | None = None
 
 
 # ---- what a worker reports -------------------------------------------------------------------------------------
@@ -191,15 +195,23 @@ class ReportedEvent(Message):
     attempt: str
     claim: str
     number: int
-    at: datetime
+    at: AwareDatetime
     type: EventType
     data: dict[str, Any]
+
+
+def _below(name: str) -> str:
+    """A relative path that stays below where it starts."""
+    parts = name.split("/")
+    if len(name) > 255 or "\x00" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{name!r} is no name of an artifact")
+    return name
 
 
 class Artifact(Message):
     """A file an attempt leaves behind; `name` is its path below the attempt's folder."""
 
-    name: str
+    name: Annotated[str, AfterValidator(_below)]
     bytes: int
     sha256: str
     media_type: str

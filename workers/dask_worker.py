@@ -11,8 +11,11 @@ import os
 import platform
 import signal
 import socket
+import threading
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import dask
@@ -26,6 +29,7 @@ from workers.contract import Join, Probe
 from workers.link import Link
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 DASK_SETTINGS = {
     "distributed.worker.daemon": False,
@@ -67,39 +71,69 @@ async def run(options: Options, machine: host.Host) -> None:
     if options.lifeline:
         # The server is gone, killed perhaps: nothing to report to, so end at once and take the children along.
         lifeline.watch(lambda: _end_at_once(machine))
+    introduced = asyncio.Event()
+    serving = asyncio.create_task(_serve(options, machine, introduced, leave))
+    leaving = asyncio.create_task(leave.wait())
+    try:
+        await asyncio.wait({serving, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not introduced.is_set():
+            serving.cancel()  # still waiting for a scheduler, a server or its own kernels: nobody counts on it yet
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+    finally:
+        leaving.cancel()
+        machine.close()
+
+
+async def _serve(options: Options, machine: host.Host, introduced: asyncio.Event, leave: asyncio.Event) -> None:
     name = f"wk_{uuid.uuid4().hex[:16]}"
     resources = {"CPU": options.threads, "GPU": 0}
-    try:
-        with dask.config.set(DASK_SETTINGS):
-            async with Worker(
-                options.scheduler,
-                name=name,
-                nthreads=options.threads,
-                host=own_address(options.scheduler),
-                port=options.port,
-                dashboard_address=f"{own_address(options.scheduler)}:0",
-                resources=resources,
-                memory_limit=0,
-                dashboard=False,
-            ) as worker:
-                agent = await asyncio.to_thread(
-                    _introduce,
-                    options,
-                    name,
-                    resources,
-                    machine,
-                    worker.address,
-                    await _check_dask(options.scheduler, worker),
-                )
-                try:
-                    finished = asyncio.ensure_future(worker.finished())
-                    await asyncio.wait(
-                        [asyncio.ensure_future(leave.wait()), finished], return_when=asyncio.FIRST_COMPLETED
-                    )
-                finally:
-                    await asyncio.to_thread(agent.close)
-    finally:
-        machine.close()
+    with dask.config.set(DASK_SETTINGS):
+        async with Worker(
+            options.scheduler,
+            name=name,
+            nthreads=options.threads,
+            host=own_address(options.scheduler),
+            port=options.port,
+            dashboard_address=f"{own_address(options.scheduler)}:0",
+            resources=resources,
+            memory_limit=0,
+            dashboard=False,
+        ) as worker:
+            dask_probe = await _check_dask(options.scheduler, worker)
+            agent = await in_thread(lambda: _introduce(options, name, resources, machine, worker.address, dask_probe))
+            introduced.set()
+            try:
+                ends = {asyncio.ensure_future(leave.wait()), asyncio.ensure_future(worker.finished())}
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await asyncio.to_thread(agent.close)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """`work` in a daemon thread of its own: one that waits for a server or a compiler must not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(outcome: Callable[[], None]) -> None:
+        def unless_left() -> None:
+            if not done.done():
+                outcome()
+
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(unless_left)
+
+    def body() -> None:
+        try:
+            value = work()
+        except BaseException as fault:
+            failure = fault
+            tell(lambda: done.set_exception(failure))
+        else:
+            tell(lambda: done.set_result(value))
+
+    threading.Thread(target=body, name="introduction", daemon=True).start()
+    return await done
 
 
 def _end_at_once(machine: host.Host) -> None:

@@ -1,5 +1,6 @@
 """How an attempt's failure is told: one problem object, which says whose fault it was and what to do."""
 
+import errno
 from typing import Any
 
 
@@ -26,12 +27,6 @@ class OutOfMemory(JobFailure):
     slug, title, status = "out-of-memory", "Out of memory", 500
 
 
-class WorkerLost(JobFailure):
-    """The process that ran the job ended without a word."""
-
-    slug, title, status = "worker-lost", "Worker lost", 500
-
-
 def as_problem(fault: BaseException) -> dict[str, Any]:
     """The problem of any exception. What is not ours to name is a fault of ours: its text stays in the worker's log."""
     match fault:
@@ -41,7 +36,15 @@ def as_problem(fault: BaseException) -> dict[str, Any]:
             return OutOfMemory(
                 "The worker ran out of memory. Use a shorter series, or a worker with more memory."
             ).problem()
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return JobFailure(storage_words(fault)).problem()
         case _:
             return JobFailure(
                 f"Computing failed with {type(fault).__name__}; the worker's log has the details. This is a fault of Tidemill's."
             ).problem()
+
+
+def storage_words(fault: OSError) -> str:
+    return (
+        f"The worker could not use the job's folder ({fault.strerror}); make room on its disk, then try the job again."
+    )

@@ -23,15 +23,18 @@ class Host:
         self._lock = threading.Lock()
         self._profile = Nursery(PROFILE_PRELOAD, self._environment)
 
-    def nursery_for(self, kind: str) -> Nursery:
-        """A warm nursery for `kind`. One that has ended is started again; raises NotWarm when it cannot be."""
+    def nursery_for(self, kind: str, unless: threading.Event | None = None) -> Nursery:
+        """A warm nursery for `kind`. One that has ended is started again; raises NotWarm when it cannot be.
+
+        Once `unless` is set there is nothing to wait for, and it comes as it is.
+        """
         with self._lock:
             if self._profile.gone.is_set():
                 self._profile.close()
                 self._profile = Nursery(PROFILE_PRELOAD, self._environment)
             nursery = self._profile
-        nursery.wait_ready(WARM_SECONDS)
-        if not nursery.ready.is_set():
+        nursery.wait_ready(WARM_SECONDS, unless)
+        if not nursery.ready.is_set() and not (unless and unless.is_set()):
             raise NotWarm("The process that loads STUMPY's kernels did not start; the worker's log says why.")
         return nursery
 

@@ -6,6 +6,9 @@ import httpx
 
 from workers.contract import Claim, Join, Report, ReportAnswer, Task
 
+PASSING = frozenset({408, 413, 425, 429})
+"""Refusals of the moment, by a proxy for instance; what was sent may be sent again."""
+
 
 class ServerAway(Exception):
     """The server did not answer; try again."""
@@ -52,9 +55,16 @@ class Link:
             response = self._http.post(path, json=body)
         except httpx.TransportError as fault:
             raise ServerAway(str(fault)) from fault
-        if response.status_code >= 500:
+        if response.is_success:
+            return response.json() if response.content else None
+        if response.status_code in PASSING or not 400 <= response.status_code < 500:
             raise ServerAway(f"{path} answered {response.status_code}")
-        if response.is_error:
-            detail = response.json().get("detail", response.text)
-            raise (Unknown if response.status_code == 404 else Refused)(response.status_code, detail)
-        return response.json() if response.content else None
+        raise (Unknown if response.status_code == 404 else Refused)(response.status_code, _words(response))
+
+
+def _words(response: httpx.Response) -> str:
+    """What a refusal says; whoever stands between may have answered in HTML."""
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return response.text[:200]

@@ -19,6 +19,7 @@ import selectors
 import signal
 import socket
 import sys
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,6 +156,8 @@ def main() -> None:
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--preload", action="append", default=[])
     options = parser.parse_args()
+    # Numba's threads sleep in C, holding no lock of Python's, whenever this process forks; that is what makes it safe here.
+    warnings.filterwarnings("ignore", r".*multi-threaded, use of fork\(\)", DeprecationWarning)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # A terminal's Ctrl-C reaches the whole group; the worker decides what ends when.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

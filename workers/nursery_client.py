@@ -15,6 +15,9 @@ from typing import Any
 
 from workers.failures import JobFailure, OutOfMemory
 
+KILL_SECONDS = 5.0
+"""A kill takes milliseconds; longer than this it will not happen."""
+
 Listener = Callable[[dict[str, Any]], None]
 
 
@@ -43,6 +46,8 @@ class Piece:
         answer: dict[str, Any] | None = None
         with os.fdopen(self.report, "r", encoding="utf-8") as stream:
             for line in stream:
+                if not line.endswith("\n"):
+                    break  # killed in the middle of a word
                 message = json.loads(line)
                 if message["type"] in ("returned", "raised"):
                     answer = message
@@ -69,6 +74,12 @@ class Piece:
         """End the child and all it started, at once. Returns when the request is on its way; `follow` returns when it is done."""
         self.killed = True
         self.nursery.send({"op": "kill", "name": self.name})
+        threading.Thread(target=self._see_to_it, name="kill", daemon=True).start()
+
+    def _see_to_it(self) -> None:
+        """A nursery that does not carry a kill out is itself out of order, and goes, with all its children."""
+        if not self.ended.wait(KILL_SECONDS):
+            self.nursery.process.kill()
 
 
 class PieceKilled(Exception):
@@ -122,11 +133,12 @@ class Nursery:
             os.close(write_end)
         return piece
 
-    def wait_ready(self, seconds: float) -> None:
-        """Return when the nursery is warm, has ended, or `seconds` are over."""
+    def wait_ready(self, seconds: float, unless: threading.Event | None = None) -> None:
+        """Return when the nursery is warm, has ended, `seconds` are over, or `unless` is set."""
         deadline = time.monotonic() + seconds
         while not self.ready.wait(0.05) and not self.gone.is_set() and time.monotonic() < deadline:
-            pass
+            if unless is not None and unless.is_set():
+                return
 
     def send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # the nursery is gone, and with it all its children

@@ -37,6 +37,8 @@ class PipeReporter:
         self._write({"type": kind, "data": data})
 
     def _write(self, message: dict[str, Any]) -> None:
-        view = memoryview(json.dumps(message, allow_nan=False).encode() + b"\n")
+        # An unpaired surrogate, as a file name may hold, has no UTF-8, and would not pass the server's door either.
+        line = json.dumps(message, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
+        view = memoryview(line + b"\n")
         while view:
             view = view[os.write(self._descriptor, view) :]

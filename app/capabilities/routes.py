@@ -1,15 +1,13 @@
 """The HTTP side of what this deployment can do, and of whether it can do anything now."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
-from sqlmodel import Session
 
 from app.capabilities import queries
+from app.capabilities.readiness import what_is_missing
 from app.db.tables import WorkerRow
-from app.engines.base import EngineDown
 from app.jobs.planning import BACKENDS, availability
 from app.kit.catalogue import responses
 from app.kit.clock import Rfc3339
@@ -119,27 +117,3 @@ async def get_readiness(house: House) -> Alive:
     if missing:
         raise NotReadyToRun("Not ready: " + "; ".join(missing) + ".", headers={"Retry-After": "2"})
     return Alive(status="ready")
-
-
-async def what_is_missing(house: Services) -> list[str]:
-    """Why a job submitted now could not run; empty when it could."""
-    missing = []
-    if house.stopping.is_set():
-        missing.append("the server is stopping")
-    try:
-        await house.writer.run(_write_nothing)
-    except Unavailable as fault:
-        missing.append(f"the database cannot be written ({fault.detail})")
-    workers: Sequence[WorkerRow] = await house.reader.run(queries.workers_up)
-    try:
-        present = await house.engine.workers()
-        if not any(worker.address in present for worker in workers):
-            missing.append("no worker has joined the cluster yet")
-    except EngineDown as down:
-        missing.append(f"the {house.engine.name} cluster is not up ({down})")
-    return missing
-
-
-def _write_nothing(db: Session) -> None:
-    """A write unit that changes nothing: its transaction shows that the database takes writes."""
-    db.connection().exec_driver_sql("PRAGMA user_version = 0")

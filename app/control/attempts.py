@@ -97,7 +97,7 @@ def accept_event(db: Session, event: ReportedEvent) -> None:
         return
     match event.type:
         case EventType.PHASE if job.state == State.RUNNING:
-            job.phase = str(event.data["phase"])
+            job.phase = str(event.data.get("phase", job.phase))
         case EventType.PROGRESS:
             job.progress = event.data
     queries.append_event(db, job, event.type, event.data, at=event.at)
@@ -118,7 +118,7 @@ def accept_outcome(db: Session, outcome: Outcome) -> None:
     event = EVENT_OF_END[outcome.end]
     if outcome.end == "succeeded" and job.state == State.RUNNING:
         job.result, job.provenance = outcome.summary, outcome.provenance
-        job.progress = {**job.progress, "fraction": 1.0, "eta_seconds": 0.0}
+        job.progress = {**job.progress, "fraction": 1.0}
         _keep_artifacts(db, job, attempt, outcome)
     error = {**outcome.error, "instance": f"/jobs/{job.id}"} if outcome.error else None
     queries.apply(db, job, event, error=error, attempt=attempt.number)

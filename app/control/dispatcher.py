@@ -36,9 +36,12 @@ class Dispatcher:
             while True:
                 await changed.wait()
                 changed.clear()
-                addresses = await self._reader.run(running.workers_with_stops)
-                asked = [self._engine.ask("workers.agent:nudge", [], address, NUDGE_SECONDS) for address in addresses]
-                await asyncio.gather(*asked, return_exceptions=True)
+                try:
+                    addresses = await self._reader.run(running.workers_with_stops)
+                    asked = [self._engine.ask("workers.agent:nudge", [], each, NUDGE_SECONDS) for each in addresses]
+                    await asyncio.gather(*asked, return_exceptions=True)
+                except Exception:
+                    log.exception("a stop could not be hastened; the worker's next report brings it")
 
     async def run(self) -> None:
         """Place jobs whenever the queue or the free slots change, until cancelled."""

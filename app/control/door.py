@@ -9,10 +9,11 @@ from sqlmodel import Session
 from app.control import attempts
 from app.db.tables import WorkerRow
 from app.db.writer import touch
+from app.engines.base import EngineDown
 from app.jobs import queries
 from app.jobs.series import source_of
 from app.kit.clock import now
-from app.kit.problems import Conflict, NotFound, Problem
+from app.kit.problems import Conflict, NotFound, Problem, Unavailable
 from app.services import Services, services
 from workers.contract import VERSION, Claim, Join, Report, ReportAnswer, Task
 
@@ -33,6 +34,13 @@ class VersionMismatch(Conflict):
     """
 
 
+class NotOnThisCluster(Conflict):
+    """This worker joined another cluster than the one the server sends its jobs to.
+
+    Start it with the server's scheduler in `--scheduler`; `GET /capabilities` names it.
+    """
+
+
 def admitted(request: Request) -> None:
     expected = services(request).settings.join_token
     shown = request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -49,6 +57,16 @@ async def join(introduction: Join, house: House) -> None:
     """A worker that has probed itself offers to work."""
     if introduction.version != VERSION:
         raise VersionMismatch(f"The worker speaks version {introduction.version}, the server version {VERSION}.")
+
+    try:
+        present = await house.engine.workers()
+    except EngineDown as down:
+        raise Unavailable(f"The server's cluster is not up yet ({down}).", headers={"Retry-After": "1"}) from down
+    if introduction.address not in present:
+        raise NotOnThisCluster(
+            f"The worker at {introduction.address} is not on the server's cluster, which is at {house.engine.address}; start it "
+            "with that address in --scheduler, or name its scheduler to the server in TIDEMILL_DASK_SCHEDULER."
+        )
 
     def unit(db: Session) -> None:
         db.merge(

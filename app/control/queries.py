@@ -13,7 +13,9 @@ def next_waiting(db: Session) -> Job | None:
     """The job at the head of the queue. One whose time is used up is passed over; the reconciler ends it."""
     has_time = or_(col(Job.timeout_seconds).is_(None), col(Job.seconds_used) < col(Job.timeout_seconds))
     order = (col(Job.priority).desc(), col(Job.created_at), col(Job.id))
-    return db.exec(select(Job).where(Job.state == State.QUEUED, has_time).order_by(*order)).first()
+    # Only ids are sorted: a queue of large jobs would otherwise be read whole for each placement.
+    head = db.exec(select(Job.id).where(Job.state == State.QUEUED, has_time).order_by(*order).limit(1)).first()
+    return db.get(Job, head) if head else None
 
 
 def open_attempts(db: Session, worker_id: str | None = None) -> Sequence[Attempt]:

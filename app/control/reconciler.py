@@ -211,7 +211,7 @@ def read_outcome(path: Path) -> Outcome | None:
         return Outcome.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except ValueError as fault:
-        # Cut short, or of another version: as good as none, and no reason to stop burying or starting.
+    except (OSError, ValueError) as fault:
+        # Unreadable, cut short, or of another version: as good as none, and no reason to stop burying or starting.
         log.warning("the outcome in %s cannot be read: %s", path, fault)
         return None

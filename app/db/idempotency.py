@@ -14,6 +14,8 @@ from app.kit.idempotency import StoredAnswer, replay
 from app.kit.problems import IdempotencyKeyReused, RequestInFlight
 
 KEPT = timedelta(days=7)
+LONGEST_REQUEST = timedelta(hours=1)
+"""What says it is running for longer has died without a word."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ def earlier(db: Session, keyed: Keyed) -> StoredAnswer | None:
     row = db.get(IdempotencyRow, (keyed.owner, keyed.scope, keyed.key))
     if row is None:
         return None
-    if row.status is None:
+    if row.status is None and now() - row.created_at < LONGEST_REQUEST:
         raise RequestInFlight
+    if row.status is None:
+        return None  # a request that could not even say that it had failed
     if keyed.fingerprint is None:
         return None
     if row.fingerprint != keyed.fingerprint:

@@ -27,9 +27,9 @@ MAX_GROUP = 256
 
 
 class StorageUnavailable(Unavailable):
-    """The database could not be written, most often because the disk is full.
+    """The database could not be written: the disk is full, or another program holds the file, or it is damaged.
 
-    Nothing of the request was kept. Make room under the server's home folder and send it again.
+    Nothing of the request was kept. The detail says which; mend that under the server's home folder and send it again.
     """
 
     title = "Storage unavailable"
@@ -117,7 +117,7 @@ class Writer:
                 survivors = [unit for unit in group if self._attempt(connection, unit)]
         except Exception as fault:
             log.error("a group of %d writes failed: %s", len(group), fault)
-            failure = fault if isinstance(fault, StorageUnavailable) else StorageUnavailable()
+            failure = fault if isinstance(fault, StorageUnavailable) else unwritable(fault)
             for unit in group:
                 if not unit.done.done():
                     unit.done.set_exception(failure)
@@ -135,7 +135,7 @@ class Writer:
                 unit.topics = session.info.get("topics", set())
         except Exception as refusal:
             if _storage_failed(connection, refusal):
-                raise StorageUnavailable(f"The database could not be written ({refusal}).") from refusal
+                raise unwritable(refusal) from refusal
             unit.done.set_exception(refusal)
             return False
         return True
@@ -147,6 +147,11 @@ class Writer:
                 self._committed(topics)
         except Exception:
             log.exception("a commit could not be announced")
+
+
+def unwritable(fault: Exception) -> StorageUnavailable:
+    """The problem for people, in SQLite's own few words: full, locked, read-only, damaged."""
+    return StorageUnavailable(f"The database could not be written ({getattr(fault, 'orig', fault)}).")
 
 
 def _storage_failed(connection: Connection, fault: Exception) -> bool:

@@ -58,7 +58,12 @@ async def keep_running(what: str, module: str, arguments: Sequence[str], environ
     pause = 0.2
     while True:
         started = time.monotonic()
-        child = await Child.start(module, arguments, environment)
+        try:
+            child = await Child.start(module, arguments, environment)
+        except OSError as fault:  # no memory, or no process to be had just now
+            log.error("%s could not be started: %s", what, fault)
+            await asyncio.sleep(LONGEST_PAUSE_SECONDS)
+            continue
         try:
             code = await child.process.wait()
         finally:

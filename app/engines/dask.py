@@ -24,7 +24,8 @@ SCHEDULER_SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None",
     "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
 }
-QUIET = {"DASK_LOGGING__DISTRIBUTED": "warning"}
+QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+"""What Dask says of tasks and workers that end, the reconciler says better."""
 START_SECONDS = 30.0
 ASK_SECONDS = 5.0
 RETRY_SECONDS = 2.0
@@ -64,8 +65,8 @@ class DaskEngine:
             try:
                 code = await self._run_cluster()
                 log.warning("the Dask scheduler ended with code %s; starting it and its workers again", code)
-            except (EngineDown, OSError, TimeoutError) as fault:
-                log.error("the Dask cluster could not be started (%s); trying again", fault)
+            except Exception as fault:  # whatever it is, without a cluster nothing runs: say it, and try again
+                log.error("the Dask cluster could not be started (%s: %s); trying again", type(fault).__name__, fault)
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _run_cluster(self) -> int:
@@ -112,8 +113,8 @@ class DaskEngine:
         while True:
             try:
                 client = await self._connect(self._scheduler)
-            except OSError as fault:
-                log.warning("the Dask scheduler at %s does not answer (%s); trying again", self._scheduler, fault)
+            except Exception as fault:  # not there, or TLS without certificates, or not a scheduler at all
+                log.warning("no connection to the Dask scheduler at %s (%s); trying again", self._scheduler, fault)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             try:

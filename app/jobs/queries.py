@@ -34,6 +34,19 @@ def job_of(db: Session, job_id: str, owner: str) -> Job:
     return job
 
 
+def ids(db: Session) -> set[str]:
+    return set(db.exec(select(Job.id)).all())
+
+
+def state_of(db: Session, job_id: str, owner: str | None = None) -> State:
+    """A job's state, without its parameters, which may hold a hundred thousand values; of whoever's job without `owner`."""
+    query = select(Job.state, Job.owner).where(Job.id == job_id)
+    row = db.exec(query).first()
+    if row is None or row[1] != (owner or row[1]):
+        raise NotFound(f"There is no job {job_id!r}.")
+    return State(row[0])
+
+
 def append_event(db: Session, job: Job, kind: str, data: dict[str, Any], at: datetime | None = None) -> None:
     """Write the next entry of the job's log, and tell who follows it."""
     job.last_seq += 1
@@ -60,6 +73,7 @@ def apply(db: Session, job: Job, event: states.Event, *, error: dict[str, Any] |
     job.phase = {State.QUEUED: "waiting_for_worker", State.CANCELLING: "cancelling"}.get(after, job.phase)
     if after in FINAL:
         job.phase, job.finished_at = None, now()
+        job.progress = {**job.progress, "eta_seconds": None}
         job.error = error if after is State.FAILED else None
     if before is State.RUNNING and after is not State.SUCCEEDED:
         touch(db, STOP_TOPIC)

@@ -159,6 +159,13 @@ class JobService:
         touch(db, queries.QUEUE_TOPIC)
         return job
 
+    async def sweep(self) -> None:
+        """At start-up: remove folders that no row knows, left by a crash between a deletion and its files."""
+        known = await self.reader.run(queries.ids)
+        for folder in (self.files.home / "jobs").iterdir():
+            if folder.name not in known:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
     # ---- the rest of its life ----------------------------------------------------------------------------------
 
     async def get(self, job_id: str, owner: str) -> Job:

@@ -1,0 +1,32 @@
+"""Whether a job submitted now could run, and if not, why."""
+
+from sqlmodel import Session
+
+from app.capabilities import queries
+from app.engines.base import EngineDown
+from app.kit.problems import Unavailable
+from app.services import Services
+
+
+async def what_is_missing(house: Services) -> list[str]:
+    """Why a job submitted now could not run; empty when it could."""
+    missing = []
+    if house.stopping.is_set():
+        missing.append("the server is stopping")
+    try:
+        await house.writer.run(_write_nothing)
+    except Unavailable as fault:
+        missing.append(f"the database cannot be written ({fault.detail})")
+    workers = await house.reader.run(queries.workers_up)
+    try:
+        present = await house.engine.workers()
+        if not any(worker.address in present for worker in workers):
+            missing.append("no worker has joined the cluster yet")
+    except EngineDown as down:
+        missing.append(f"the {house.engine.name} cluster is not up ({down})")
+    return missing
+
+
+def _write_nothing(db: Session) -> None:
+    """A write unit that changes nothing: its transaction shows that the database takes writes."""
+    db.connection().exec_driver_sql("PRAGMA user_version = 0")

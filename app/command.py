@@ -1,0 +1,162 @@
+"""The command line of `python -m app`: settings, the lock on HOME, the listening socket, signals."""
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import uvicorn
+from pydantic import ValidationError
+
+from app import settings as knobs
+from app.db.migrate import DatabaseUnusable
+from app.life import Life
+from app.services import prepare
+from app.settings import Settings
+
+
+class CannotStart(Exception):
+    """The server cannot start; the message says why and what to do."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m app",
+        description="The Tidemill server.",
+        epilog="Settings, as environment variables or in a .env file:\n" + knobs.table(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--host", help="address to listen on")
+    parser.add_argument("--port", type=int, help="port to listen on; 0 takes a free one")
+    parser.add_argument("--home", type=Path, help="folder of the database, datasets and artifacts")
+    parser.add_argument(
+        "--insecure", action="store_true", help="listen beyond loopback although anyone may then do anything"
+    )
+    options = parser.parse_args()
+    if sys.platform != "linux":
+        print("Tidemill runs on Linux only: it relies on fork, pidfds and sessions.", file=sys.stderr)
+        return 2
+    said = {name: value for name in ("host", "port", "home") if (value := getattr(options, name)) is not None}
+    try:
+        settings = settings_of(said)
+        logging.basicConfig(
+            level=settings.log_level.upper(), format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr
+        )
+        for noisy in ("distributed", "alembic", "uvicorn.access", "asyncio"):
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+        refuse_open_door(settings, options.insecure)
+        with lock_home(settings.home):
+            prepare(settings)
+            return serve(settings)
+    except (CannotStart, DatabaseUnusable, OSError) as reason:
+        print(f"Tidemill cannot start: {reason}", file=sys.stderr)
+        return 1
+
+
+def settings_of(said: dict[str, Any]) -> Settings:
+    """The settings, those said on the command line before those of the environment."""
+    try:
+        return Settings(**said)
+    except ValidationError as fault:
+        faults = [(str(error["loc"][0]), error["input"], error["msg"]) for error in fault.errors()]
+        names = {name: f"--{name}" if name in said else f"TIDEMILL_{name.upper()}" for name, _, _ in faults}
+        raise CannotStart("; ".join(f"{names[name]} is {value!r}. {why}" for name, value, why in faults)) from None
+
+
+def refuse_open_door(settings: Settings, insecure: bool) -> None:
+    """Without authentication only this machine may reach the server."""
+    if not insecure and not is_loopback(settings.host):
+        raise CannotStart(
+            f"TIDEMILL_HOST is {settings.host}, which others can reach, and TIDEMILL_AUTH is off. Listen on 127.0.0.1 behind a proxy "
+            "that asks who is there, or start with --insecure on a network where anyone may do anything."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def lock_home(home: Path) -> IO[str]:
+    """One server for one HOME: two would be two writers of one database."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = open(home / "lock", "a+", encoding="utf-8")
+    except OSError as fault:
+        raise CannotStart(f"{home.resolve()} cannot be used ({fault.strerror}); choose another --home.") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise CannotStart(
+            f"another server (pid {holder}) already runs on {home.resolve()}; stop it, or choose another --home."
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The listening socket, open before anything starts, so that workers find it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, connections get TCP_NODELAY from asyncio; else each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as fault:
+        listener.close()
+        raise CannotStart(
+            f"port {port} on {host} cannot be had ({fault.strerror}); stop what uses it, or choose another --port."
+        ) from None
+    listener.listen(2048)
+    return listener
+
+
+class Server(uvicorn.Server):
+    """uvicorn with our own handling of signals: its own re-raises SIGTERM at the end, and a drained server has not failed."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        yield
+
+    def _stop(self) -> None:
+        """The first signal drains while workers can still report; a second one ends the draining."""
+        self._leaving = asyncio.ensure_future(self._leave())
+
+    async def _leave(self) -> None:
+        life: Life | None = getattr(self.config.app.state, "life", None)  # type: ignore[union-attr]
+        if life:
+            await life.leave()
+        self.should_exit = True
+
+
+def serve(settings: Settings) -> int:
+    """Run until SIGTERM or Ctrl-C. 0 after an orderly end."""
+    from app.main import create_app
+
+    listener = listen(settings.host, settings.port)
+    settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+    app = create_app(settings, lambda house: print(f"Tidemill is ready at {settings.url}", flush=True))
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5, server_header=False)
+    server = Server(config)
+
+    asyncio.run(server.serve(sockets=[listener]))
+    return 0 if server.started else 1
