@@ -66,3 +66,17 @@ def test_the_profile_is_the_definitions(api: Api, series: np.ndarray, asked: dic
     np.testing.assert_allclose(named, distances, rtol=1e-7, atol=1e-6)
     for side, nearest in (("left_indices", truth.left), ("right_indices", truth.right)):
         assert (np.isinf(nearest) == (np.array(result[side]) == -1)).all()
+
+
+def test_a_fallback_is_told_by_the_plan_the_events_the_log_and_the_result(api: Api):
+    body = {"kind": "matrix_profile", "params": {"series": as_json(WALK), "window": 12}, "execution": {"backend": "cuda"}}
+    job = api.submit(body, Prefer="wait=60")
+    reason = job["plan"]["fallback"]["reason"]
+    assert job["plan"]["backend"] == "cpu"
+    assert not job["plan"]["acceleration_verified"]
+    assert any(reason in str(event["data"]) for event in api.events(job["id"]) if event["type"] == "warning")
+    log = api.get(job["links"]["logs"]).text
+    assert f"cuda was asked for; running on cpu instead: {reason}" in log
+    assert "149 windows of 12" in log
+    provenance = api.get(job["links"]["result"]).json()["provenance"]
+    assert (provenance["backend"], provenance["fallback"]) == ("cpu", {"wanted": "cuda", "reason": reason})

@@ -26,23 +26,32 @@ def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
 
     Returns {"summary", "provenance", "artifacts"}, all JSON-able. Raises InvalidInput where the window does not fit.
     """
-    asked, clock = Asked.of(task["params"]), Clock(report)
+    asked, clock, plan = Asked.of(task["params"]), Clock(report), task.get("plan") or {}
+    if fallback := plan.get("fallback"):
+        report.log(f"{fallback['wanted']} was asked for; running on {plan['backend']} instead: {fallback['reason']}")
     with clock.phase("loading"):
         series = load(task["sources"]["series"])
         against = load(task["sources"]["against"]) if task["sources"].get("against") else None
         measure = asked.measure(series, against)
+        report.log(f"{series.name}: {len(series.values):,} values, {len(measure.a):,} windows of {asked.window}")
     with clock.phase("computing"):
         done, described = _compute(asked, series, against, report)
     with clock.phase("verifying"):
         checked = verify(done.profile, measure, self_join=against is None, seconds=done.seconds, report=report)
     _remark_few(measure, asked, report, self_join=against is None)
     provenance = origin() | {
+        "backend": plan.get("backend", "cpu"),
+        "fallback": fallback,
         "implementation": "stumpy",
         "function": done.function,
         "pieces": done.pieces,
         "treatment": described,
         "seeds": {"verification": SEED},
     }
+    report.log(
+        f"{done.function} took {clock.seconds['computing']:.2f} s in {done.pieces} piece(s); checked "
+        f"{checked['rows_checked']} rows, recomputed {checked['rows_recomputed']}"
+    )
     with clock.phase("saving"):
         said = results.summary(done.profile, series.times_us, (against or series).times_us) | {"verification": checked}
         times = None if series.times_us is None else series.times_us[: done.profile.windows]
