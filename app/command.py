@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import contextlib
 import fcntl
-import ipaddress
 import logging
 import os
 import signal
@@ -19,6 +18,8 @@ from pydantic import ValidationError
 
 from app import settings as knobs
 from app.db.migrate import DatabaseUnusable
+from app.kit.middleware import RequestIdFilter
+from app.kit.own_hosts import is_loopback
 from app.life import Life
 from app.services import prepare
 from app.settings import Settings
@@ -48,11 +49,7 @@ def main() -> int:
     said = {name: value for name in ("host", "port", "home") if (value := getattr(options, name)) is not None}
     try:
         settings = settings_of(said)
-        logging.basicConfig(
-            level=settings.log_level.upper(), format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr
-        )
-        for noisy in ("distributed", "alembic", "uvicorn.access", "asyncio"):
-            logging.getLogger(noisy).setLevel(logging.WARNING)
+        log_to_stderr(settings.log_level)
         refuse_open_door(settings, options.insecure)
         with lock_home(settings.home):
             prepare(settings)
@@ -60,6 +57,19 @@ def main() -> int:
     except (CannotStart, DatabaseUnusable, OSError) as reason:
         print(f"Tidemill cannot start: {reason}", file=sys.stderr)
         return 1
+
+
+def log_to_stderr(level: str) -> None:
+    """One line for each record, with the id of the request it belongs to."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RequestIdFilter())
+    logging.basicConfig(
+        level=level.upper(),
+        format="%(asctime)s %(name)s %(levelname)s [%(request_id)s] %(message)s",
+        handlers=[handler],
+    )
+    for noisy in ("distributed", "alembic", "uvicorn.access", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
 def settings_of(said: dict[str, Any]) -> Settings:
@@ -79,13 +89,6 @@ def refuse_open_door(settings: Settings, insecure: bool) -> None:
             f"TIDEMILL_HOST is {settings.host}, which others can reach, and TIDEMILL_AUTH is off. Listen on 127.0.0.1 behind a proxy "
             "that asks who is there, or start with --insecure on a network where anyone may do anything."
         )
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def lock_home(home: Path) -> IO[str]:

@@ -6,7 +6,7 @@ from typing import Final
 import fastapi_offline
 from fastapi import FastAPI, Response
 from fastapi.openapi.docs import get_redoc_html
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 LOGO: Final = "https://cdn.redoc.ly/redoc/logo-mini.svg"
 """The one address that ReDoc's own script would fetch from its maker."""
@@ -22,9 +22,13 @@ SWAGGER: Final = {
 
 
 def install(app: FastAPI) -> None:
-    """Serve `/redoc` with a script that asks nobody but this server; `/docs` comes with FastAPIOffline."""
+    """Lead `/` to `/docs`, and serve `/redoc` with a script that asks nobody but this server; `/docs` comes with FastAPIOffline."""
     static = Path(fastapi_offline.__file__).parent / "static"
     script = (static / "redoc.standalone.js").read_text(encoding="utf-8").replace(LOGO, FAVICON)
+
+    @app.get("/", include_in_schema=False)
+    async def front_door() -> RedirectResponse:
+        return RedirectResponse("/docs")
 
     @app.get("/redoc", include_in_schema=False)
     async def redoc() -> HTMLResponse:

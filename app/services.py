@@ -30,6 +30,7 @@ class Services:
     reader: Reader
     engine: Engine
     children: Children
+    plots: Children
     jobs: JobService
     datasets: DatasetService
     dispatcher: Dispatcher
@@ -64,6 +65,7 @@ def build(settings: Settings) -> Services:
         reader=reader,
         engine=engine,
         children=children,
+        plots=Children(settings.reader_memory_bytes, settings.reader_seconds),
         jobs=JobService(reader, writer, files, settings.max_queue),
         datasets=DatasetService(reader, writer, files, children, settings),
         dispatcher=dispatcher,

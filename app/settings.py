@@ -16,21 +16,24 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TIDEMILL_", env_file=".env", extra="ignore", frozen=True)
 
     home: Path = Field(Path("var"), description="Folder of the database, datasets and artifacts.")
-    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback needs AUTH=keys or --insecure.")
+    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback needs --insecure.")
     port: int = Field(8000, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
     engine: Literal["dask"] = Field("dask", description="The cluster that runs jobs.")
     dask_scheduler: str = Field(
         "embedded",
-        pattern=r"^(embedded|(tcp|tls)://.+)$",
+        pattern=r"^(embedded|(tcp|tls)://[^/\s]+:\d+)$",
         description="`embedded` starts a scheduler and workers as children; `tcp://…` or `tls://…` joins yours.",
     )
     workers: int = Field(min(2, CORES), ge=1, le=1024, description="Workers of an embedded cluster.")
     worker_threads: int = Field(
         max(1, CORES // 2), ge=1, le=1024, description="Computing threads of each embedded worker."
     )
-    public_url: str | None = Field(None, description="How workers reach the server; default http://HOST:PORT.")
+    public_url: str | None = Field(
+        None, description="How workers reach the server, and one more name it answers under; default http://HOST:PORT."
+    )
     auth: Literal["off"] = Field(
-        "off", description="`off` serves whoever can reach the port; allowed on loopback only."
+        "off",
+        description="`off`, the only choice so far: whoever reaches the port is served, so beyond loopback it needs --insecure.",
     )
     join_token: str | None = Field(None, description="Secret that workers must present to join, when set.")
     max_upload_bytes: int = Field(1 << 30, ge=1, description="Largest dataset file, bytes as sent.")

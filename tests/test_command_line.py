@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.command import is_loopback
+from app.kit.own_hosts import is_loopback
 from app.settings import Settings
 from tests.desk import Desk
 from tests.house import House

@@ -69,7 +69,11 @@ def test_the_profile_is_the_definitions(api: Api, series: np.ndarray, asked: dic
 
 
 def test_a_fallback_is_told_by_the_plan_the_events_the_log_and_the_result(api: Api):
-    body = {"kind": "matrix_profile", "params": {"series": as_json(WALK), "window": 12}, "execution": {"backend": "cuda"}}
+    body = {
+        "kind": "matrix_profile",
+        "params": {"series": as_json(WALK), "window": 12},
+        "execution": {"backend": "cuda"},
+    }
     job = api.submit(body, Prefer="wait=60")
     reason = job["plan"]["fallback"]["reason"]
     assert job["plan"]["backend"] == "cpu"

@@ -39,8 +39,12 @@ router = APIRouter(prefix="/datasets", tags=["datasets"])
 House = Annotated[Services, Depends(services)]
 DatasetId = Annotated[str, Path(description="The dataset's id, `ds_…`.")]
 
+NAME = "The dataset's name, else the file's."
 FILE_SCHEMA = {"type": "string", "contentMediaType": "application/octet-stream", "description": "The file."}
-SAID = {name: {"type": "string"} for name in OPTIONS}
+BLANK = {"type": "string", "default": ""}
+"""The page at `/docs` fills a form with each part's default, and would invent one; an empty part says nothing."""
+SAID: dict[str, dict[str, Any]] = {name: {**BLANK, "description": said} for name, said in OPTIONS.items()}
+SAID["header"]["enum"] = ["", "true", "false"]
 CONTENT = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
@@ -49,7 +53,7 @@ UPLOAD_BODY: dict[str, Any] = {
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
-                    "properties": {"file": FILE_SCHEMA, "name": {"type": "string"}, **SAID},
+                    "properties": {"file": FILE_SCHEMA, "name": {**BLANK, "description": NAME}, **SAID},
                     "required": ["file"],
                 }
             },
@@ -69,19 +73,17 @@ UPLOAD_BODY: dict[str, Any] = {
 
 
 def said_in_query(
-    name: Annotated[Text | None, Query(max_length=255, description="The dataset's name, else the file's.")] = None,
-    delimiter: Annotated[Text | None, Query(max_length=8, description="What separates cells, such as `;`.")] = None,
-    decimal: Annotated[Text | None, Query(max_length=8, description="The decimal mark, `.` or `,`.")] = None,
-    thousands: Annotated[Text | None, Query(max_length=8, description="The mark between groups of digits.")] = None,
-    header: Annotated[bool | None, Query(description="Whether the first row names the columns.")] = None,
-    encoding: Annotated[
-        Text | None, Query(max_length=64, description="The text's encoding, such as `latin-1`.")
-    ] = None,
-    missing: Annotated[
-        Text | None, Query(max_length=255, description="Comma-separated marks of a missing value.")
-    ] = None,
-    time_column: Annotated[Text | None, Query(max_length=255, description="The column that holds the time.")] = None,
-    time_format: Annotated[Text | None, Query(max_length=64, description="Its format, such as `%Y%m%d`.")] = None,
+    name: Annotated[Text | None, Query(max_length=255, description=NAME)] = None,
+    delimiter: Annotated[Text | None, Query(max_length=8, description=OPTIONS["delimiter"])] = None,
+    decimal: Annotated[Text | None, Query(max_length=8, description=OPTIONS["decimal"])] = None,
+    thousands: Annotated[Text | None, Query(max_length=8, description=OPTIONS["thousands"])] = None,
+    header: Annotated[bool | None, Query(description=OPTIONS["header"])] = None,
+    skip_rows: Annotated[int | None, Query(ge=0, le=10_000, description=OPTIONS["skip_rows"])] = None,
+    encoding: Annotated[Text | None, Query(max_length=64, description=OPTIONS["encoding"])] = None,
+    missing: Annotated[Text | None, Query(max_length=255, description=OPTIONS["missing"])] = None,
+    text: Annotated[Text | None, Query(max_length=4096, description=OPTIONS["text"])] = None,
+    time_column: Annotated[Text | None, Query(max_length=255, description=OPTIONS["time_column"])] = None,
+    time_format: Annotated[Text | None, Query(max_length=64, description=OPTIONS["time_format"])] = None,
 ) -> dict[str, str]:
     said = locals()
     return {key: str(value).lower() if key == "header" else value for key, value in said.items() if value is not None}

@@ -1,13 +1,25 @@
 """What a dataset looks like on the wire."""
 
-from typing import Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
 from app.kit.clock import Rfc3339
 
-OPTIONS = ("delimiter", "decimal", "thousands", "header", "encoding", "missing", "time_column", "time_format")
-"""What the bytes do not say can be said in the query or in a part of the form."""
+OPTIONS: Final = {
+    "delimiter": "What separates cells, such as `;`.",
+    "decimal": "The decimal mark, `.` or `,`.",
+    "thousands": "The mark between groups of digits.",
+    "header": "Whether the first row names the columns.",
+    "skip_rows": "How many lines there are before the header or the first row, such as a title.",
+    "encoding": "The text's encoding, such as `latin-1`.",
+    "missing": "Comma-separated marks of a missing value. In the query, `missing=` makes blank lines of one column missing.",
+    "text": "Comma-separated names of columns to be read as text, whatever is in them.",
+    "time_column": "The column that holds the time; `date,time` for two that hold it together. In the query, "
+    "`time_column=` says that there is none.",
+    "time_format": "How the time is written, such as `%d.%m.%Y %H:%M`, or `unix_s` for seconds since 1970.",
+}
+"""What the bytes do not say can be said in the query or in a part of the form, where an empty part says nothing."""
 
 
 MEDIA_TYPES = (
@@ -24,7 +36,6 @@ OTHER_MEDIA_TYPES = frozenset(
     (
         *("", "application/octet-stream", "binary/octet-stream", "text/plain"),
         *("application/gzip", "application/x-gzip", "application/zip"),
-        "application/x-www-form-urlencoded",  # what curl says unasked
         *("text/x-csv", "application/csv", "text/comma-separated-values", "application/vnd.ms-excel"),
         *("text/tsv", "application/parquet", "application/x-parquet", "text/json"),
     )
@@ -52,6 +63,13 @@ class DatasetView(BaseModel):
     rows: int
     columns: list[ColumnView]
     time_column: str | None
+    first_time: Rfc3339 | None = Field(description="Time of the first row, where there is a time column.")
+    last_time: Rfc3339 | None = Field(description="Time of the last row.")
+    reading: dict[str, Any] = Field(
+        description="How the file was read, as far as it applies: `delimiter`, `decimal`, `thousands`, `header`, "
+        "`encoding`, `lines_skipped`, `time_format`, and `time_column` where two columns are the time."
+    )
+    notes: list[str] = Field(description="What is worth a look, such as times that run backwards.")
     created_at: Rfc3339
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +17,7 @@ from sqlmodel import Session
 from app.datasets import queries
 from app.datasets.problems import DatasetInUse, UnreadableFile
 from app.datasets.upload import Received, receive
-from app.datasets.views import created
+from app.datasets.views import EPOCH, created
 from app.db import idempotency
 from app.db.idempotency import Keyed
 from app.db.reader import Reader
@@ -43,6 +44,8 @@ class Upload:
     name: str
     options: dict[str, str]
     content_encoding: str | None
+    named: bool
+    """Whether the name was said, and is not only the file's."""
 
     @property
     def options_key(self) -> str:
@@ -105,6 +108,7 @@ class DatasetService:
             if same is None and facts is None:  # deleted between the look and now
                 raise UnreadableFile("The same dataset was just deleted; send the file again.")
             dataset = same or _row(dataset_id, upload, owner, facts or {})
+            dataset.name = upload.name if upload.named else dataset.name
             db.add(dataset)
             response = created(dataset, new=same is None)
             if keyed:
@@ -195,13 +199,14 @@ def _described(received: Received, request: Request, said: dict[str, str]) -> Up
         **{k: v for k, v in received.fields.items() if k != "name"},
         **{k: v for k, v in said.items() if k != "name"},
     }
-    name = said.get("name") or received.fields.get("name") or received.file_name or "unnamed"
+    own_name = said.get("name") or received.fields.get("name")
+    name = own_name or received.file_name or "unnamed"
     # A browser may send a whole path; the last part is the name, and it is a label, never a path of ours.
     label = PurePosixPath(name.replace("\\", "/")).name or "unnamed"
     if len(label) > 255 or any(ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF for c in label):
         raise InvalidInput("A name is at most 255 characters, none of them control characters.", pointer="/name")
     encoding = request.headers.get("content-encoding", "").strip().lower()
-    return Upload(received, label, options, None if encoding in ("", "identity") else encoding)
+    return Upload(received, label, options, None if encoding in ("", "identity") else encoding, bool(own_name))
 
 
 def _boolean(option: str, value: str) -> bool:
@@ -224,8 +229,16 @@ def _row(dataset_id: str, upload: Upload, owner: str, facts: dict[str, Any]) -> 
         rows=facts["rows"],
         columns=facts["columns"],
         time_column=facts.get("time_column"),
+        first_time=_moment(facts.get("first_time")),
+        last_time=_moment(facts.get("last_time")),
+        reading=facts["reading"],
+        notes=facts["notes"],
         created_at=now(),
     )
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else EPOCH + timedelta(microseconds=microseconds)
 
 
 def _sync(folder: Path) -> None:

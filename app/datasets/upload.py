@@ -63,6 +63,12 @@ async def receive(request: Request, path: Path, limit: int) -> Received:
     """
     received = Received(path)
     kind, parameters = parse_options_header(request.headers.get("content-type"))
+    if kind == b"application/x-www-form-urlencoded":
+        raise UnsupportedMediaType(
+            "The body is declared to be 'application/x-www-form-urlencoded', which is what `curl -d` says, stripping the "
+            "line ends. Send `curl -F file=@data.csv`, or `curl --data-binary @data.csv -H 'Content-Type: text/csv'`.",
+            headers={"Accept": ", ".join(("multipart/form-data", *MEDIA_TYPES))},
+        )
     if kind != b"multipart/form-data" and kind.decode("latin-1") not in (*MEDIA_TYPES, *OTHER_MEDIA_TYPES):
         raise UnsupportedMediaType(
             f"A dataset cannot be {kind.decode('latin-1')!r}; send a form, or one of {', '.join(MEDIA_TYPES)}.",
@@ -177,7 +183,8 @@ class _Parts:
         if self._in_file:
             return
         try:
-            self.received.fields[self._name] = plain_text(self._value.decode("utf-8"))
+            if text := plain_text(self._value.decode("utf-8")):  # a page sends its empty boxes too
+                self.received.fields[self._name] = text
         except ValueError as fault:
             raise InvalidInput(
                 f"The part {self._name!r} is not plain UTF-8 text: {fault}.", pointer=f"/{self._name}"

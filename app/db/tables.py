@@ -44,6 +44,10 @@ class Dataset(SQLModel, table=True):
     rows: int
     columns: list[dict[str, Any]] = Field(sa_column=Column(Json, nullable=False))
     time_column: str | None = None
+    first_time: datetime | None = Field(default=None, sa_column=Column(UtcDateTime))
+    last_time: datetime | None = Field(default=None, sa_column=Column(UtcDateTime))
+    reading: dict[str, Any] = Field(default_factory=dict, sa_column=Column(Json, nullable=False))
+    notes: list[str] = Field(default_factory=list, sa_column=Column(Json, nullable=False))
     created_at: datetime = Field(sa_column=Column(UtcDateTime, nullable=False, index=True))
 
 
@@ -77,7 +81,6 @@ class Job(SQLModel, table=True):
     version: int = 0
     last_seq: int = 0
     retry_of: str | None = None
-    request_id: str | None = None
     created_at: datetime = Field(sa_column=Column(UtcDateTime, nullable=False))
     started_at: datetime | None = Field(default=None, sa_column=Column(UtcDateTime))
     finished_at: datetime | None = Field(default=None, sa_column=Column(UtcDateTime))

@@ -14,6 +14,7 @@ from app.jobs import queries
 from app.jobs.states import FINAL
 from app.kit import sse
 from app.kit.changes import Changes
+from app.kit.problems import NotFound
 
 LOOK_SECONDS = 0.5
 CHUNK = 1 << 16
@@ -25,15 +26,14 @@ async def until_final(
     """The job once it is final, or as it is after `seconds`, or when the server stops."""
     deadline = asyncio.get_running_loop().time() + seconds
     with changes.listen(queries.job_topic(job_id)) as changed:
-        while True:
+        while (left := deadline - asyncio.get_running_loop().time()) > 0 and not stopping.is_set():
             changed.clear()
-            job = await reader.run(lambda db: queries.job_of(db, job_id, owner))
-            left = deadline - asyncio.get_running_loop().time()
-            if job.state in FINAL or left <= 0 or stopping.is_set():
-                return job
+            if await reader.run(lambda db: queries.state_of(db, job_id, owner)) in FINAL:
+                break
             with contextlib.suppress(TimeoutError):
                 # Now and then it looks whether the server is stopping.
                 await asyncio.wait_for(changed.wait(), min(left, 1.0))
+    return await reader.run(lambda db: queries.job_of(db, job_id, owner))
 
 
 class EventLog:
@@ -57,8 +57,10 @@ class EventLog:
 
     async def finished(self) -> bool:
         def query(db: Session) -> bool:
-            job = db.get(Job, self._job_id)
-            return job is None or job.state in FINAL
+            try:
+                return queries.state_of(db, self._job_id) in FINAL
+            except NotFound:  # deleted meanwhile
+                return True
 
         return await self._reader.run(query)
 

@@ -19,13 +19,14 @@ from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNotFinal, NotRe
 from app.jobs.queries import JobFilter
 from app.jobs.schemas import Batch, BatchAnswer, EventPage, Explanation, JobRequest, JobView, Plan
 from app.jobs.states import FINAL, State
-from app.jobs.views import event_view, job_view, retry_after
+from app.jobs.views import event_view, job_view, listed, retry_after
 from app.kit import prefer, sse
 from app.kit.catalogue import headers, responses
 from app.kit.clock import Rfc3339, rfc3339
 from app.kit.conditional import IfNoneMatch, etag, not_modified
 from app.kit.cursors import time_cursor
 from app.kit.idempotency import IdempotencyKey, StoredAnswer, fingerprint
+from app.kit.json_bodies import StrictJSONRoute
 from app.kit.middleware import json_only
 from app.kit.negotiation import negotiated
 from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
@@ -43,7 +44,7 @@ from app.kit.sse import After
 from app.kit.strict_json import StrictJSONResponse
 from app.services import Services, services
 
-router = APIRouter(prefix="/jobs", tags=["jobs"], dependencies=[Depends(json_only)])
+router = APIRouter(prefix="/jobs", tags=["jobs"], dependencies=[Depends(json_only)], route_class=StrictJSONRoute)
 House = Annotated[Services, Depends(services)]
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
@@ -113,7 +114,11 @@ async def submit_job(
     key: IdempotencyKey,
     wait: Wait,
 ) -> Response:
-    """Submit a job. 202 means it is on the disk: from here on it ends exactly once, whatever is restarted meanwhile."""
+    """Submit a job. 202 means it is on the disk: from here on it ends exactly once, whatever is restarted meanwhile.
+
+    A series may be sent along as `{"values": […]}`, as the examples do, or be a stretch of an uploaded dataset:
+    `{"kind": "matrix_profile", "params": {"series": {"dataset": "ds_…", "column": "co2", "start": 0, "stop": 2000}, "window": 52}}`.
+    """
     keyed = await keyed_by(request, caller, key)
     return await made(
         house, caller.name, wait, keyed, lambda answer: house.jobs.submit([body], caller.name, keyed, answer)
@@ -168,7 +173,7 @@ async def list_jobs(
     created_after: Annotated[Rfc3339 | None, Query(description="Only jobs made after this moment.")] = None,
     created_before: Annotated[Rfc3339 | None, Query(description="Only jobs made before it.")] = None,
 ) -> Page[JobView]:
-    """Your jobs, newest first."""
+    """Your jobs, newest first. Of long `values` sent along, a list shows the first 20, and `values_total` says how many there are."""
     labels = [_label(text) for text in label or ()]
     filters = {"state": state, "kind": kind, "label": label, "after": created_after, "before": created_before}
     after = time_cursor(cursor, filters)
@@ -176,7 +181,7 @@ async def list_jobs(
     rows = await house.reader.run(lambda db: queries.newest_jobs(db, caller.name, wanted, limit, after))
     page = page_of(rows, limit, lambda job: (rfc3339(job.created_at), job.id), filters)
     link_next(request, response, page.next)
-    return Page(items=[job_view(job) for job in page.rows], next=page.next)
+    return Page(items=[listed(job) for job in page.rows], next=page.next)
 
 
 def _label(text: str) -> tuple[str, str]:
@@ -226,7 +231,7 @@ async def list_job_events(
     job_id: JobId, request: Request, house: House, caller: Caller, after: After, limit: Limit, cursor: CursorText
 ) -> Response:
     """The job's ordered log: a JSON page, or with `Accept: text/event-stream` a stream that ends with an `end` event."""
-    await house.jobs.get(job_id, caller.name)
+    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
     if negotiated(request, ("application/json", "text/event-stream")) == "text/event-stream":
         source = EventLog(house.reader, house.changes, job_id)
         return sse.stream(request, source, after=after, stopping=house.stopping)
@@ -256,7 +261,7 @@ async def get_job_logs(
     follow: Annotated[bool, Query(description="Stream until the job is final.")] = False,
 ) -> StreamingResponse:
     """What the job printed."""
-    await house.jobs.get(job_id, caller.name)
+    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
     lines: AsyncIterator[bytes] = printed(house.files, job_id)
     if follow:
         lines = printing(EventLog(house.reader, house.changes, job_id), house.files, house.stopping, job_id)

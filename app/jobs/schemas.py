@@ -18,15 +18,21 @@ class Request(BaseModel):
 class Execution(Request):
     """Where and how to run."""
 
-    backend: Literal["auto"] | Backend = "auto"
-    implementation: Literal["auto", "tiles", "stumpy"] = "auto"
+    backend: Literal["auto"] | Backend = Field(
+        "auto", description="`cpu`: one worker; `dask` or `ray`: spread over the cluster; `cuda`: a worker with a GPU."
+    )
+    implementation: Literal["auto", "tiles", "stumpy"] = Field(
+        "auto", description="`tiles`: our own, exact and in pieces; `stumpy`: the library's function."
+    )
     devices: (
         Literal["auto"]
         | Annotated[WholeNumber, Field(ge=1, le=1024)]
-        | list[Annotated[WholeNumber, Field(ge=0, le=1023)]]
+        | Annotated[list[Annotated[WholeNumber, Field(ge=0, le=1023)]], Field(max_length=1024, fail_fast=True)]
         | None
     ) = Field(None, description="CUDA devices: `auto`, how many, or which indices; only with `backend: cuda`.")
-    fallback: Literal["allow", "forbid"] = "allow"
+    fallback: Literal["allow", "forbid"] = Field(
+        "allow", description="Whether it may run elsewhere when the backend is not there; `forbid` answers 409 instead."
+    )
 
     @model_validator(mode="after")
     def devices_are_cuda(self) -> "Execution":
@@ -44,7 +50,7 @@ LabelValue = Annotated[str, StringConstraints(max_length=255), AfterValidator(pl
 
 
 class JobFields(Request):
-    execution: Execution = Execution()
+    execution: Execution = Field(Execution(), description="Where and how to run; `auto` throughout unless you say so.")
     priority: Annotated[WholeNumber, Field(ge=-100, le=100)] = Field(0, description="Higher runs first.")
     timeout_seconds: Annotated[float, Field(gt=0, le=31_536_000, strict=True, allow_inf_nan=False)] | None = Field(
         None, description="Limit of running time, all attempts together, in seconds."
@@ -52,7 +58,9 @@ class JobFields(Request):
     max_attempts: Annotated[WholeNumber, Field(ge=1, le=100)] = Field(
         3, description="How often a lost worker may make the job start again; the server's own stops do not count."
     )
-    labels: Annotated[dict[LabelName, LabelValue], Field(max_length=64)] = {}
+    labels: Annotated[dict[LabelName, LabelValue], Field(max_length=64)] = Field(
+        {}, description="Names and values of your own, to find jobs by: `GET /jobs?label=name:value`."
+    )
 
 
 class MatrixProfileJob(JobFields):
@@ -65,7 +73,7 @@ JobRequest = MatrixProfileJob
 
 
 class Batch(Request):
-    jobs: Annotated[list[JobRequest], Field(min_length=1, max_length=1000)]
+    jobs: Annotated[list[JobRequest], Field(min_length=1, max_length=1000, fail_fast=True)]
 
 
 class Fallback(BaseModel):
@@ -120,7 +128,9 @@ class JobView(BaseModel):
     state: State
     phase: str | None
     progress: Progress
-    params: dict[str, Any]
+    params: dict[str, Any] = Field(
+        description="As sent. In a list of jobs, `values` longer than 20 end there, with `values_total` beside them."
+    )
     execution: dict[str, Any]
     plan: Plan
     priority: int

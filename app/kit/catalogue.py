@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, FastAPI, Path, Request, Response
@@ -85,12 +85,18 @@ def _example(kind: type[Problem]) -> dict[str, Any]:
     return document | {"instance": "/"}
 
 
-@router.get("/problems")
-async def list_problems() -> list[ProblemKind]:
+@router.get(
+    "/problems",
+    response_model=list[ProblemKind],
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **responses(NotAcceptable)},
+)
+async def list_problems(request: Request) -> Response:
     """Every kind of problem this service answers with."""
-    return [
-        ProblemKind(type=kind.uri(), title=kind.title, status=kind.status) for kind in problems.catalogue().values()
-    ]
+    kinds, vary = problems.catalogue().values(), {"Vary": "Accept"}
+    if negotiated(request, ("application/json", "text/html")) == "text/html":
+        return HTMLResponse("".join(_html_list(kinds)), headers=vary)
+    listed = [ProblemKind(type=kind.uri(), title=kind.title, status=kind.status) for kind in kinds]
+    return StrictJSONResponse(listed, headers=vary)
 
 
 @router.get(
@@ -115,10 +121,21 @@ async def explain_problem(
     return StrictJSONResponse(page, headers=vary)
 
 
+def _head(title: str) -> str:
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f"{head}<h1>{title}</h1>"
+
+
+def _html_list(kinds: Iterable[type[Problem]]) -> Iterator[str]:
+    yield _head("Problems") + "<ul>"
+    for kind in kinds:
+        yield f'<li><a href="{kind.uri()}">{html.escape(kind.title)}</a>, status {kind.status}</li>'
+    yield "</ul></html>"
+
+
 def _html(kind: type[Problem]) -> Iterator[str]:
-    title = html.escape(kind.title)
-    yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-    yield f"<h1>{title}</h1><p>Status {kind.status}, <code>{kind.uri()}</code></p>"
+    yield _head(html.escape(kind.title))
+    yield f"<p>Status {kind.status}, <code>{kind.uri()}</code></p>"
     for paragraph in re.split(r"\n\s*\n", html.escape(kind.page())):
         yield "<p>" + re.sub("``?([^`]+)``?", r"<code>\1</code>", paragraph) + "</p>"
     yield "</html>"
@@ -151,11 +168,9 @@ def document_defaults(openapi: dict[str, Any]) -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any]) -> None:
     answers = operation["responses"]
-    kinds: list[type[Problem]] = [problems.Internal]
+    kinds: list[type[Problem]] = [problems.Internal, problems.InvalidInput]  # any may be asked with an unknown query
     if "application/json" in answers.get("422", {}).get("content", {}):
         del answers["422"]
-    if operation.get("parameters") or "requestBody" in operation:
-        kinds.append(problems.InvalidInput)
     if "requestBody" in operation:
         kinds += [problems.BadRequest, problems.PayloadTooLarge]
         if "application/json" in operation["requestBody"].get("content", {}):

@@ -27,7 +27,8 @@ def _says_its_offset(value: object) -> object:
     raise ValueError("A time is RFC 3339 with an offset, such as 2026-01-31T12:00:00Z")
 
 
-def _in_utc(time: datetime) -> datetime:
+def in_utc(time: datetime) -> datetime:
+    """The same moment in UTC. Raises ValueError where there is none."""
     if time.utcoffset() is None:
         raise ValueError("A time needs an offset, such as the Z of 2026-01-31T12:00:00Z")
     try:
@@ -39,7 +40,7 @@ def _in_utc(time: datetime) -> datetime:
 Rfc3339 = Annotated[
     datetime,
     BeforeValidator(_says_its_offset),
-    AfterValidator(_in_utc),
+    AfterValidator(in_utc),
     PlainSerializer(rfc3339, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-31T12:00:00.000000Z"]}),
 ]

@@ -1,4 +1,4 @@
-"""Conditional requests, RFC 9110 section 13: answer only what changed, change only what was seen."""
+"""Conditional requests, RFC 9110 section 13: answer only what changed."""
 
 import hashlib
 import re
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
-
-from app.kit.problems import PreconditionFailed
 
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
@@ -37,14 +35,6 @@ def not_modified(request: Request, tag: str, headers: Mapping[str, str] | None =
     if field is None or not (field == "*" or _opaque(tag) in {text for _, text in _TAG.findall(field)}):
         return None
     return Response(status_code=304, headers={**(headers or {}), "ETag": tag})
-
-
-def require_match(request: Request, tag: str) -> None:
-    """Raise PreconditionFailed when `If-Match` is there and does not name `tag`, compared strongly."""
-    field = _field(request, "if-match")
-    if field is None or field == "*" or ("", tag) in _TAG.findall(field):
-        return
-    raise PreconditionFailed(f"If-Match names {field[:200]}, and the present version is {tag}.", headers={"ETag": tag})
 
 
 def _field(request: Request, name: str) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from app.kit.clock import in_utc
 from app.kit.pages import Cursor
 from app.kit.problems import CursorInvalid
 
@@ -13,9 +14,6 @@ def time_cursor(text: str | None, filters: Mapping[str, object]) -> tuple[dateti
         return None
     at, key = Cursor.decode(text, filters, types=(str, str)).key
     try:
-        time = datetime.fromisoformat(str(at))
+        return in_utc(datetime.fromisoformat(str(at))), str(key)
     except ValueError:
         raise CursorInvalid("This cursor was not made here.", pointer="/query/cursor") from None
-    if time.tzinfo is None:
-        raise CursorInvalid("This cursor was not made here.", pointer="/query/cursor")
-    return time, str(key)

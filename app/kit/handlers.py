@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.params import Form
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
@@ -30,7 +31,6 @@ _BY_STATUS: Final[dict[int, type[Problem]]] = {
         problems.MethodNotAllowed,
         problems.NotAcceptable,
         problems.Conflict,
-        problems.PreconditionFailed,
         problems.PayloadTooLarge,
         problems.UnsupportedMediaType,
         problems.RangeNotSatisfiable,
@@ -74,9 +74,9 @@ class UnexpectedErrors:
         try:
             await self.app(scope, receive, watched)
         except ClientDisconnect:
-            log.info("%s %s: the client went away", scope["method"], scope["path"])
+            log.info("%s %r: the client went away", scope["method"], scope["path"])
         except Exception:
-            log.exception("%s %s failed, request %s", scope["method"], scope["path"], _request_id(scope))
+            log.exception("%s %r failed, request %s", scope["method"], scope["path"], _request_id(scope))
             # An answer half sent cannot be taken back: leaving it unfinished makes the server drop the connection.
             if not started:
                 await problems.Internal().response(scope["path"])(scope, receive, send)
@@ -92,7 +92,7 @@ async def _answer(request: Request, error: Exception) -> Response:
         case Problem():
             return error.response(request.scope["path"])
         case RequestValidationError():
-            return invalid(error).response(request.scope["path"])
+            return invalid(error, _body_type(request)).response(request.scope["path"])
         case HTTPException(status_code=status) if status < 400:
             return Response(status_code=status, headers=error.headers)
         case HTTPException():
@@ -108,9 +108,15 @@ async def _last_resort(request: Request, _error: Exception) -> Response:
     return response
 
 
-def invalid(error: RequestValidationError) -> problems.InvalidInput:
+def _body_type(request: Request) -> Any:
+    """What the route's body should have been; None where it takes none, or a form."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    return None if body is None or isinstance(body.field_info, Form) else body.field_info.annotation
+
+
+def invalid(error: RequestValidationError, body_type: Any = None) -> problems.InvalidInput:
     """The problem that tells all of what pydantic found wrong with a request."""
-    found = field_errors(error.errors(), error.body)
+    found = field_errors(error.errors(), error.body, body_type)
     if not found:
         return problems.InvalidInput()
     first = f"{found[0].pointer}: {found[0].detail}" if found[0].pointer else found[0].detail

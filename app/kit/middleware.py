@@ -3,7 +3,7 @@
 import logging
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from typing import Final
 
@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.kit.own_hosts import OwnHosts
 from app.kit.problems import PayloadTooLarge, UnsupportedMediaType
 
 LONGEST_DRAIN_SECONDS: Final = 5.0
@@ -19,18 +20,28 @@ LONGEST_DRAIN_SECONDS: Final = 5.0
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _VISIBLE = re.compile(r"[\x21-\x7e]{1,128}")
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _JSON = re.compile(r"application/(json|[^/\s;]+\+json)", re.IGNORECASE)
 
 
-def install(app: FastAPI, *, max_body_bytes: int, exempt: Callable[[str], bool] = lambda _path: False) -> None:
-    """Name every request and limit its body, except on the paths which `exempt` answers for themselves."""
+def install(
+    app: FastAPI,
+    *,
+    max_body_bytes: int,
+    exempt: Callable[[str], bool] = lambda _path: False,
+    own_hosts: Collection[str] | None = None,
+) -> None:
+    """Name every request and limit its body, except on the paths which `exempt` answers for themselves.
+
+    With `own_hosts`, answer only under loopback and these names.
+    """
     app.add_middleware(BodyLimit, max_body_bytes=max_body_bytes, exempt=exempt)
+    if own_hosts is not None:
+        app.add_middleware(OwnHosts, hosts=own_hosts)
     app.add_middleware(RequestId)  # last, so that it is outermost
 
 
 class RequestId:
-    """Puts `request_id` (the caller's `X-Request-ID` or a fresh one) and `traceparent` into the request's state."""
+    """Puts `request_id`, the caller's `X-Request-ID` or a fresh one, into the request's state."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -39,12 +50,9 @@ class RequestId:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        given, trace = headers.get("x-request-id", ""), headers.get("traceparent", "")
+        given = Headers(scope=scope).get("x-request-id", "")
         name = given if _VISIBLE.fullmatch(given) else uuid.uuid4().hex
-        state = scope.setdefault("state", {})
-        state["request_id"] = name
-        state["traceparent"] = trace if _TRACEPARENT.fullmatch(trace) else None
+        scope.setdefault("state", {})["request_id"] = name
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from app.kit.problems import FieldError
+from app.kit.sentences import sentence
 
 MOST_ERRORS: Final = 100
+LONGEST_SENTENCE: Final = 1000
 
 _Step: TypeAlias = str | int
 _Walk: TypeAlias = tuple[bool, list[_Step]]
@@ -18,15 +20,15 @@ def pointer(*steps: _Step) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def field_errors(errors: Sequence[Mapping[str, Any]], body: object) -> list[FieldError]:
-    """Each error once, at most a hundred.
+def field_errors(errors: Sequence[Mapping[str, Any]], body: object, body_type: Any = None) -> list[FieldError]:
+    """Each error once, at most a hundred. `body_type` is what the body should have been.
 
     A body error points into the body. A parameter has no place there: it is `/query/limit`, `/path/id`,
     `/header/prefer` or `/cookie/name`.
     """
     found: dict[FieldError, None] = {}
     for error in errors:
-        found.setdefault(FieldError(_place(error, body), _sentence(error, body)))
+        found.setdefault(FieldError(_place(error, body), _shorter(_sentence(error, body, body_type))))
         if len(found) == MOST_ERRORS:
             break
     return list(found)
@@ -83,7 +85,7 @@ def _discriminator(error: Mapping[str, Any]) -> list[_Step]:
     return [name[1]] if name else []
 
 
-def _sentence(error: Mapping[str, Any], body: object) -> str:
+def _sentence(error: Mapping[str, Any], body: object, body_type: Any) -> str:
     kind, message = str(error.get("type")), str(error.get("msg", "Invalid"))
     if kind == "json_invalid":
         offset = error["loc"][1] if len(error.get("loc", ())) > 1 else 0
@@ -93,14 +95,16 @@ def _sentence(error: Mapping[str, Any], body: object) -> str:
         return f"Not JSON: {reason} at line {line}, column {column}"
     if kind in ("value_error", "assertion_error"):
         return re.sub(r"^(Value error|Assertion failed), ", "", message)
-    value = error.get("input")
-    told = kind.startswith(("missing", "extra_forbidden", "union_tag")) or error.get("loc", ("",))[0] in (
-        "header",
-        "cookie",
-    )
+    value, source = error.get("input"), (error.get("loc") or ("body",))[0]
+    said = sentence(error, body_type if source == "body" else None)
+    told = kind.startswith(("missing", "extra_forbidden", "union_tag")) or source in ("header", "cookie")
     if told or not isinstance(value, str | int | float | bool):
-        return message
-    return f"{message}, not {_shown(value)}"
+        return said
+    return f"{said}, not {_shown(value)}"
+
+
+def _shorter(text: str) -> str:
+    return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1] + "…"
 
 
 def _shown(value: str | int | float) -> str:

@@ -49,15 +49,6 @@ class RequestInFlight(Problem):
     status, title, retry_after_seconds = 409, "Request still in flight", 1
 
 
-class PreconditionFailed(Problem):
-    """What you address has changed since the version your `If-Match` header names.
-
-    Get it again, look at what changed, and repeat the request with the new `ETag`.
-    """
-
-    status = 412
-
-
 class PayloadTooLarge(Problem):
     """The body is larger than the server takes here. The detail gives the limit in bytes."""
 
@@ -104,6 +95,25 @@ class CursorInvalid(Problem):
     """
 
     status, title = 422, "Cursor invalid"
+
+
+class HostNotAllowed(Problem):
+    """The `Host` of the request is not one of this server's.
+
+    A server without authentication answers on its own machine only, under `localhost`, a loopback address, its configured
+    host or the host of its public URL. Any other name may be a web page's trick to reach it through your browser.
+    """
+
+    status = 421
+
+
+class OriginNotAllowed(Problem):
+    """A web page of another origin asked for a change.
+
+    A server without authentication takes changes from its own pages and from programs, which send no `Origin`.
+    """
+
+    status = 403
 
 
 class TooManyRequests(Problem):

@@ -1,7 +1,9 @@
 """The HTTP side of results: the profile in four formats, the artifacts, the plot."""
 
 import asyncio
+import logging
 import os
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -25,6 +27,7 @@ from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
 from app.kit.problems import CursorInvalid, Internal, NotAcceptable, NotFound, RangeNotSatisfiable
 from app.services import Services, services
 
+log = logging.getLogger(__name__)
 router = APIRouter(prefix="/jobs/{job_id:job}", tags=["results"])
 House = Annotated[Services, Depends(services)]
 
@@ -34,6 +37,8 @@ RESULT_FILES = {
     "application/vnd.apache.parquet": "result.parquet",
     "application/x-npz": "result.npz",
 }
+MOST_PLOTS = 8
+"""Kept of one job, in all sizes and formats."""
 PLOT_FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 ANY_FILE: dict[str, dict[str, Any]] = {"*/*": {}}
@@ -50,11 +55,11 @@ class ArtifactView(BaseModel):
     link: str
 
 
-async def succeeded(house: Services, job_id: str, owner: str) -> Job:
-    job = await house.jobs.get(job_id, owner)
-    if job.state != State.SUCCEEDED:
-        raise NotReady(f"The job is {job.state}; only a succeeded one has a result.")
-    return job
+def succeeded(db: Session, job_id: str, owner: str) -> None:
+    """Raise NotReady unless the job has a result."""
+    state = queries.state_of(db, job_id, owner)
+    if state is not State.SUCCEEDED:
+        raise NotReady(f"The job is {state}; only a succeeded one has a result.")
 
 
 @router.get("/artifacts", responses=responses(NotFound, CursorInvalid))
@@ -65,7 +70,8 @@ async def list_artifacts(
     after = "" if cursor is None else str(Cursor.decode(cursor, {"job": job_id}, types=(str,)).key[0])
 
     def query(db: Session) -> list[ArtifactRow]:
-        return [row for row in queries.artifacts_of(db, queries.job_of(db, job_id, caller.name).id) if row.name > after]
+        queries.state_of(db, job_id, caller.name)
+        return [row for row in queries.artifacts_of(db, job_id) if row.name > after]
 
     page = page_of((await house.reader.run(query))[: limit + 1], limit, lambda row: (row.name,), {"job": job_id})
     link_next(request, response, page.next)
@@ -89,7 +95,8 @@ async def get_artifact(
     """One of its files, or a `Range` of it."""
 
     def query(db: Session) -> ArtifactRow | None:
-        return db.get(ArtifactRow, (queries.job_of(db, job_id, caller.name).id, name))
+        queries.state_of(db, job_id, caller.name)
+        return db.get(ArtifactRow, (job_id, name))
 
     return file_of(house, job_id, await house.reader.run(query), name)
 
@@ -112,9 +119,9 @@ def file_of(house: Services, job_id: str, row: ArtifactRow | None, name: str) ->
 )
 async def get_result(job_id: JobId, request: Request, house: House, caller: Caller) -> FileAnswer:
     """The whole result, in the format that `Accept` asks for: JSON, CSV, Parquet or NPZ."""
-    job = await succeeded(house, job_id, caller.name)
+    await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     name = RESULT_FILES[negotiated(request, tuple(RESULT_FILES))]
-    return file_of(house, job.id, await house.reader.run(lambda db: db.get(ArtifactRow, (job.id, name))), name)
+    return file_of(house, job_id, await house.reader.run(lambda db: db.get(ArtifactRow, (job_id, name))), name)
 
 
 @router.get(
@@ -131,25 +138,26 @@ async def get_plot(
     height: Annotated[int, Query(ge=150, le=4000, description="Pixels.")] = 700,
 ) -> FileAnswer:
     """The series with its motif and discord, above its profile."""
-    job = await succeeded(house, job_id, caller.name)
+    await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     media_type = negotiated(request, tuple(PLOT_FORMATS))
     kind = PLOT_FORMATS[media_type]
-    path = house.files.job(job.id) / "plots" / f"{width}x{height}.{kind}"
+    path = house.files.job(job_id) / "plots" / f"{width}x{height}.{kind}"
     if not path.exists():
+        job = await house.jobs.get(job_id, caller.name)
         await _draw(house, job, kind, width, height, path)
     return FileAnswer(path, media_type=media_type, headers={"Vary": "Accept"})
 
 
-async def _draw(house: Services, job: Job, kind: str, width: int, height: int, path: os.PathLike[str]) -> None:
+async def _draw(house: Services, job: Job, kind: str, width: int, height: int, path: FilePath) -> None:
     def query(db: Session) -> tuple[ArtifactRow, dict[str, object]]:
         source = source_of(db, house.files, job.params["series"])
         return db.get_one(ArtifactRow, (job.id, "result.npz")), source.model_dump(mode="json")
 
     row, source = await house.reader.run(query)
-    folder = os.path.dirname(path)
-    await asyncio.to_thread(os.makedirs, folder, exist_ok=True)
+    folder = path.parent
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     # Drawn under a name of its own and then renamed, so that two who ask at once never see half a file.
-    partial = os.path.join(folder, f"{new_id('plot')}.{kind}")
+    partial = str(folder / f"{new_id('plot')}.{kind}")
     request = {
         "result": str(house.files.job(job.id) / row.path),
         "series": source,
@@ -160,12 +168,24 @@ async def _draw(house: Services, job: Job, kind: str, width: int, height: int, p
         "width": width,
         "height": height,
         "output": partial,
-        "max_memory_bytes": house.children.memory_bytes,
+        "max_memory_bytes": house.plots.memory_bytes,
     }
     try:
-        answer = await house.children.run("workers.plot", request)
+        answer = await house.plots.run("workers.plot", request)
+        if error := answer.get("error"):
+            log.error("drawing %s failed: %s", path, error)
+            raise Internal(error["detail"])
+        await asyncio.to_thread(_keep, partial, path)
     except ChildFailed as failure:
-        raise Internal("Drawing the plot failed; the server's log says why.") from failure
-    if error := answer.get("error"):
-        raise Internal(error["detail"])
-    await asyncio.to_thread(os.replace, partial, path)
+        log.error("drawing %s failed: %s", path, failure)
+        raise Internal("Drawing the plot failed; the server's log says why.") from None
+    finally:
+        FilePath(partial).unlink(missing_ok=True)
+
+
+def _keep(partial: str, path: FilePath) -> None:
+    """Put a new plot into its place; the oldest beyond `MOST_PLOTS` go."""
+    os.replace(partial, path)
+    kept = sorted(path.parent.glob("[0-9]*x[0-9]*.*"), key=lambda plot: plot.stat().st_mtime, reverse=True)
+    for plot in kept[MOST_PLOTS:]:
+        plot.unlink(missing_ok=True)

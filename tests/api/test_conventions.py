@@ -16,6 +16,40 @@ from tests.api.asking import JSON, profile, refused, table, wave
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
+# ---- who asks ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/jobs", "/docs", "/nothing"])
+def test_a_name_that_is_not_this_servers_is_refused(api, path):
+    refused(api.get(path, headers={"Host": "evil.example"}), 421, "host-not-allowed")
+    assert api.get(path, headers={"Host": "localhost:1"}).status_code in (200, 404)
+
+
+def test_the_workers_door_takes_more_than_people_may_send(api):
+    body = b" " * (17 << 20) + b"{}"
+    refused(api.post("/jobs", content=body, headers=JSON), 413, "payload-too-large")
+    refused(api.post("/internal/workers/w/report", content=body, headers=JSON), 422, "invalid-input")
+
+
+def test_pages_of_others_change_nothing(api):
+    body = profile()
+    refused(api.post("/jobs", json=body, headers={"Origin": "http://evil.example"}), 403, "origin-not-allowed")
+    assert api.post("/jobs", json=body, headers={"Origin": str(api.base_url).rstrip("/")}).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "unknown", "near"),
+    [
+        ("GET", "/jobs", "stat", "state"),
+        ("POST", "/datasets", "delimeter", "delimiter"),
+        ("GET", "/jobs/job_x/plot", "widht", "width"),
+    ],
+)
+def test_a_misspelt_query_parameter_is_not_passed_over(api, method, path, unknown, near):
+    fault = refused(api.request(method, f"{path}?{unknown}=1"), 422, "invalid-input", f"/query/{unknown}")
+    assert f"did you mean `{near}`?" in fault["detail"]
+
+
 # ---- values ------------------------------------------------------------------------------------------------------
 
 
@@ -61,6 +95,13 @@ def test_non_finite_numbers_go_in_as_words_and_never_come_out(api):
     touching = range(40 - 8 + 1, 43)
     assert [result["distances"][i] for i in touching] == [None] * len(touching)
     assert [result["indices"][i] for i in touching] == [-1] * len(touching)
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
+def test_literals_that_json_does_not_have_are_refused_where_they_stand(api, literal):
+    body = json.dumps(profile([*wave(30), "HERE", *wave(30)])).replace('"HERE"', literal)
+    fault = refused(api.post("/jobs", content=body, headers=JSON), 422, "invalid-input", "/params/series/values/30")
+    assert "send null for NaN" in fault["detail"]
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "1e999"])
@@ -339,6 +380,7 @@ def forged(cursor, *parts):
         ("2024-01-01T00:00:00Z",),
         ("yesterday", "x"),
         ("2024-01-01T00:00:00", "x"),
+        ("0001-01-01T00:00:00+23:59", "x"),
         (None, None),
         ("'", "\x00", 1),
     ],

@@ -220,6 +220,44 @@ def test_deleting_a_dataset_waits_for_the_jobs_that_need_it(api, house, both_bus
     refused(retried, 422, "invalid-input", "/params/series/dataset")
 
 
+def test_an_empty_part_of_a_form_says_nothing(api, fresh):
+    empty = dict.fromkeys(("name", "delimiter", "header", "missing", "skip_rows", "time_column", "text"), "")
+    answer = api.post("/datasets", files={"file": ("blank.csv", fresh, CSV)}, data=empty)
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["name"], answer.json()["time_column"]) == ("blank.csv", "date")
+    same = api.post("/datasets", content=fresh, headers={"content-type": CSV})
+    assert same.json()["id"] == answer.json()["id"]
+    timeless = api.post("/datasets?time_column=", content=fresh, headers={"content-type": CSV})
+    assert timeless.json()["time_column"] is None
+
+
+def test_a_dataset_says_how_it_was_read_and_what_to_look_at(api):
+    content = b"My title\nt;v\n2024-01-02;1,5\n2024-01-01;2,5\n2024-01-03;%d,5\n" % np.random.default_rng().integers(
+        1e9
+    )
+    answer = api.post("/datasets?skip_rows=1", content=content, headers={"content-type": CSV})
+    assert answer.status_code == 201, answer.text
+    dataset = answer.json()
+    assert dataset["reading"] == {
+        "delimiter": ";", "decimal": ",", "header": True, "encoding": "utf-8", "lines_skipped": 1, "time_format": "%Y-%m-%d",
+    }  # fmt: skip
+    assert (dataset["first_time"], dataset["last_time"]) == (
+        "2024-01-02T00:00:00.000000Z",
+        "2024-01-03T00:00:00.000000Z",
+    )
+    assert len(dataset["notes"]) == 1
+    assert "first in line 4" in dataset["notes"][0]
+    assert api.get(f"/datasets/{dataset['id']}").json() == dataset
+
+
+def test_the_same_bytes_take_a_new_name_where_one_is_said(api, fresh):
+    first = api.post("/datasets?name=old.csv", content=fresh, headers={"content-type": CSV}).json()
+    renamed = api.post("/datasets?name=new.csv", content=fresh, headers={"content-type": CSV})
+    assert (renamed.status_code, renamed.json()) == (200, {**first, "name": "new.csv"})
+    unnamed = api.post("/datasets", files={"file": ("file.csv", fresh, CSV)})
+    assert unnamed.json()["name"] == "new.csv"
+
+
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
@@ -242,7 +280,7 @@ def test_an_upload_cut_short_leaves_nothing(api, house, form):
     media_type = "multipart/form-data; boundary=b" if form else CSV
     start = '--b\r\nContent-Disposition: form-data; name="file"; filename="cut.csv"\r\n\r\n' if form else ""
     with socket.create_connection((url.hostname, url.port)) as connection:
-        head = f"POST /datasets HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\nContent-Length: 5000000\r\n\r\n"
+        head = f"POST /datasets HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: {media_type}\r\nContent-Length: 5000000\r\n\r\n"
         connection.sendall(f"{head}{start}a\n".encode() + b"1\n" * 1_000_000)
         eventually(lambda: list((house.home / "incoming").iterdir()), 5)
     eventually(lambda: not list((house.home / "incoming").iterdir()), 5)
@@ -287,6 +325,14 @@ def test_what_is_no_table_is_unsupported(api, media_type):
 
 
 @pytest.mark.usefixtures("nothing_left")
+def test_what_curl_d_sends_is_unsupported_and_told_what_to_send(api):
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    document = refused(api.post("/datasets", content=b"a,b1,2", headers=headers), 415, "unsupported-media-type")
+    assert "-F file=@" in document["detail"]
+    assert "--data-binary @" in document["detail"]
+
+
+@pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(
     ("query", "content", "option"),
     [
@@ -295,6 +341,8 @@ def test_what_is_no_table_is_unsupported(api, media_type):
         ({"delimiter": "abc"}, b"a\n1\n2\n", "delimiter"),
         ({"encoding": "none"}, b"a\n1\n2\n", "encoding"),
         ({"time_column": "none"}, b"a\n1\n2\n", "time_column"),
+        ({"text": "b"}, b"a\n1\n2\n", "text"),
+        ({"skip_rows": "5"}, b"a\n1\n2\n", "skip_rows"),
         ({"decimal": "x"}, b"a\n1\n2\n", "decimal"),
         ({"thousands": "x"}, b"a\n1\n2\n", "thousands"),
         ({"time_column": "a", "time_format": "%Q"}, b"a,b\n1,1\n2,2\n", "time_format"),

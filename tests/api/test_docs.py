@@ -24,6 +24,11 @@ def test_pages_need_nothing_from_elsewhere(api, page):
     assert "http" not in re.sub(r'xmlns="[^"]*"', "", answer.text).replace("http-equiv", "")
 
 
+def test_the_front_door_leads_there(api):
+    answer = api.get("/")
+    assert (answer.status_code, answer.headers["location"]) == (307, "/docs")
+
+
 def test_no_validator_is_asked_about_the_document(api):
     """Swagger UI leaves its maker's badge out by itself only where the server is called localhost."""
     assert '"validatorUrl": null' in api.get("/docs").text
@@ -89,3 +94,38 @@ def test_redoc_shows_the_document(house, page):
     page.get_by_role("heading", name="Tidemill").first.wait_for()
     page.get_by_role("heading", name="Submit Job").first.wait_for()
     page.wait_for_load_state("networkidle")
+
+
+@pytest.fixture
+def uploading(house, page):
+    """The unfolded operation that uploads a dataset."""
+    page.goto(f"{house.url}/docs")
+    upload = page.locator("#operations-datasets-upload_dataset")
+    upload.locator(".opblock-summary-control").click()
+    return upload
+
+
+def answered(operation):
+    """The status of what an operation on the page was answered, and the answer."""
+    operation.locator("button.execute").click()
+    status = operation.locator(".live-responses-table tbody .response-col_status").first
+    status.wait_for()
+    return status.inner_text().split()[0], operation.locator(".live-responses-table .highlight-code").first.inner_text()
+
+
+def test_a_stranger_uploads_a_file_by_choosing_it(uploading, tmp_path):
+    """No box is filled in beforehand with what the form would then refuse."""
+    (tmp_path / "chosen.csv").write_text("date,chosen\n2024-01-01,1\n2024-01-02,2\n2024-01-03,4\n")
+    uploading.locator("input[type=file]").set_input_files(tmp_path / "chosen.csv")
+    status, answer = answered(uploading)
+    assert status == "201", answer
+    assert "chosen.csv" in answer
+
+
+def test_a_stranger_uploads_the_example_of_a_csv(uploading):
+    uploading.locator(".opblock-section-request-body select.content-type").select_option("text/csv")
+    uploading.locator(".examples-select select").first.select_option("temperatures")
+    assert uploading.locator("textarea").input_value().startswith("date,celsius\n")
+    status, answer = answered(uploading)
+    assert status in ("200", "201"), answer
+    assert "celsius" in answer

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,7 +30,7 @@ WRONG = {
     "nothing finite": (profile([None, "inf", "-inf"] * 20), "/params/window"),
     "no series": ({"kind": "matrix_profile", "params": {"window": 8}}, "/params/series"),
     "an empty series": (profile([]), "/params/series"),
-    "a series of words": (profile(["a"] * 60), *(f"/params/series/values/{i}" for i in range(60))),
+    "a series of words": (profile(["a"] * 60), "/params/series/values/0"),
     "a word among numbers": (profile([*wave(30), "nan", *wave(30)]), "/params/series/values/30"),
     "a truth among numbers": (profile([*wave(30), True, *wave(30)]), "/params/series/values/30"),
     "values and a dataset": (profile(series={"values": wave(), "dataset": "ds_x"}), "/params/series"),
@@ -302,6 +303,56 @@ def test_a_batch_is_all_or_nothing(api):
 @pytest.mark.parametrize("jobs", [[], [profile([1, 2, 3], window=3)] * 1001, None, {}])
 def test_a_batch_has_a_size(api, jobs):
     refused(api.post("/jobs/batch", json={"jobs": jobs}), 422, "invalid-input", "/jobs")
+
+
+def test_wrong_values_by_the_million_hold_nobody_up(house, api):
+    """Each would be an error of its own; collected, they took gigabytes and a minute in which nobody else was answered."""
+    batch = json.dumps({"jobs": [profile(["x"] * 100_000) for _ in range(15)]})
+    slowest, done = 0.0, threading.Event()
+
+    def others():
+        nonlocal slowest
+        with house.api() as other:
+            while not done.is_set():
+                began = time.monotonic()
+                other.get("/health/live")
+                slowest = max(slowest, time.monotonic() - began)
+
+    watching = threading.Thread(target=others)
+    watching.start()
+    began = time.monotonic()
+    answer = api.post("/jobs/batch", content=batch, headers=JSON)
+    took = time.monotonic() - began
+    done.set()
+    watching.join()
+    refused(answer, 422, "invalid-input", "/jobs/0/params/series/values/0")
+    print(f"answered within {took:.2f} s, others within {slowest:.2f} s")
+    assert took < 5
+    assert slowest < 3
+
+
+def test_members_by_the_thousand_are_refused(api):
+    refused(api.post("/jobs", json=profile() | {f"m{i}": 1 for i in range(300_000)}), 422, "invalid-input", "")
+
+
+def test_misplaced_and_misspelt_members_are_told_where_they_belong(api):
+    [misplaced] = refused(api.post("/jobs", json=profile() | {"backend": "cpu"}), 422, "invalid-input")["errors"]
+    assert misplaced == {"pointer": "/backend", "detail": "`backend` belongs in `execution`."}
+    [misspelt] = refused(api.post("/jobs", json=profile(windw=8)), 422, "invalid-input")["errors"]
+    assert misspelt["pointer"] == "/params/windw"
+    assert "did you mean `window`?" in misspelt["detail"]
+    [bare] = refused(api.post("/jobs", json=profile(series=[1, 2])), 422, "invalid-input")["errors"]
+    assert '{"dataset": "ds_…"}' in bare["detail"]
+    [empty] = refused(api.post("/jobs"), 422, "invalid-input")["errors"]
+    assert empty["detail"].startswith("The body is empty; send a JSON object with `")
+
+
+def test_a_list_shows_the_beginning_of_what_was_sent(api):
+    job = api.submit(profile(wave(120)))
+    [listed] = [each for each in api.get("/jobs").json()["items"] if each["id"] == job["id"]]
+    assert listed["params"]["series"] == job["params"]["series"] | {"values": wave(120)[:20], "values_total": 120}
+    assert api.job(job["id"])["params"]["series"]["values"] == wave(120)
+    assert listed["params"]["window"] == 8
 
 
 def test_a_thousand_jobs_at_once(api, both_busy):

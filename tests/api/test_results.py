@@ -190,6 +190,14 @@ def test_plots_have_bounds(api, finished, size):
     refused(api.get(finished["links"]["plot"], params=size), 422, "invalid-input", *(f"/query/{n}" for n in size))
 
 
+def test_only_the_newest_plots_are_kept(api, house):
+    job = api.submit(profile(), Prefer="wait=60")
+    for width in range(300, 310):
+        assert api.get(job["links"]["plot"], params={"width": width, "height": 200}).status_code == 200
+    kept = {plot.name for plot in (house.home / "jobs" / job["id"] / "plots").iterdir()}
+    assert kept == {f"{width}x200.png" for width in range(302, 310)}
+
+
 def test_a_deleted_job_leaves_no_files(api, house):
     job = api.submit(profile(), Prefer="wait=60")
     api.get(job["links"]["plot"])

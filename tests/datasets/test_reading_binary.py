@@ -140,6 +140,7 @@ UNFIT = {
     "npz with a folder": (zipped(**{"b/a.npy": npy(np.zeros(2))}), "folders"),
     "npz with Windows' way out": (zipped(**{"..\\a.npy": npy(np.zeros(2))}), "folders"),
     "zip of csv": (zipped(**{"a.csv": b"1,2"}), "`a.csv`"),
+    "a zipped csv": (zipped(**{"data.csv": b"a,b\n1,2\n"}), "unzip it and send `data.csv`"),
     "excel": (zipped(**{"[Content_Types].xml": b"<x/>"}), "save the sheet as CSV"),
     "npz cut short": (npz(a=np.arange(1000))[:-40], "cut short"),
     "pickle": (pickle.dumps([1, 2, 3]), "never opened"),

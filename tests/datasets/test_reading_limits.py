@@ -53,7 +53,7 @@ def test_a_zip_that_lies_about_its_size_is_refused():
 
 
 WIDE = {
-    "csv": ",".join(["1.5"] * 50),
+    "csv": "\n".join([",".join(["1.5"] * 50)] * 2),
     "npy": (lambda out: (np.save(out, np.zeros((2, 50))), out.getvalue())[1])(io.BytesIO()),
     "json": json.dumps({str(i): [1] for i in range(50)}),
 }
@@ -69,6 +69,12 @@ def test_a_table_of_many_columns_needs_no_file_open_for_each():
     out = io.BytesIO()
     np.save(out, np.zeros((2, 1100)))
     assert len(given(out.getvalue(), max_columns=1100).ok["columns"]) == 1100
+
+
+def test_a_wide_table_costs_little_for_each_column():
+    names, row = ",".join(f"sensor{i}" for i in range(1000)), ",".join(["1.5"] * 1000)
+    outcome = given_child("\n".join([names, *[row] * 20]), max_cpu_seconds=6)
+    assert len(outcome.ok["columns"]) == 1000
 
 
 def test_the_child_answers_as_the_function_does():

@@ -13,7 +13,7 @@ READ = {
     "plain": ("a,b\n1,2\n3,4\n", {}, {"a": [1, 3], "b": [2, 4]}),
     "one column": ("x\n1\n2.5\n-3e2", {}, {"x": [1, 2.5, -300]}),
     "no header": ("1,2,3\n4,5,6\n", {}, {"column_0": [1, 4], "column_1": [2, 5], "column_2": [3, 6]}),
-    "no header, one row": ("1.5,2.5", {}, {"column_0": [1.5], "column_1": [2.5]}),
+    "no header, one row": ("1.5,2.5", {"header": "false"}, {"column_0": [1.5], "column_1": [2.5]}),
     "header of numbers, said": ("1,x\n5,6\n", {"header": "true"}, {"1": [5], "x": [6]}),
     "tabs": ("a\tb\n1\t2\n", {}, {"a": [1], "b": [2]}),
     "bars": ("a|b\n1|2\n", {}, {"a": [1], "b": [2]}),
@@ -59,6 +59,11 @@ READ = {
     "a header with a #, said": ("#a,b\n1,2\n", {"header": "true", "delimiter": ","}, {"#a": [1], "b": [2]}),
     "line ends within quotes": ('"a\nb",c\n1,2\n', {}, {"a\nb": [1], "c": [2]}),
     "whole numbers beyond 2**53": ("a\n9007199254740993\n", {}, {"a": [2.0**53]}),
+    "a title and a blank line": ("My data\n\na,b\n1,2\n", {"skip_rows": "1"}, {"a": [1], "b": [2]}),
+    "units taken for the header": ("t,v\ns,m\n1,2\n2,3\n", {"skip_rows": 1}, {"s": [1, 2], "m": [2, 3]}),
+    "a column read as text": ("a,b\n1,1\n2,x7\n3,3\n4,4\n", {"text": "b"}, {"a": [1, 2, 3, 4]}),
+    "years that go on": ("2019\n2020\n2021\n", {}, {"column_0": [2019, 2020, 2021]}),
+    "years, said to be the header": ("r,2019,2020\nx,1,2\n", {"header": "true"}, {"2019": [1], "2020": [2]}),
     "media type for tabs": ("a\tb\n1\t2", {"media_type": "text/tab-separated-values"}, {"a": [1], "b": [2]}),
 }
 
@@ -74,18 +79,18 @@ def test_a_table_of_text_is_read(text, said, columns):
 REFUSED = {
     "nothing": ("", {}, "empty", None, None),
     "blank lines only": ("\n\n \n", {}, "empty", None, None),
-    "header only": ("a,b\n", {}, "no rows", 1, None),
+    "header only": ("a,b\n", {}, "no rows", 1, "header"),
     "no numbers": ("a,b\nx,y\n", {}, "No column holds numbers", 2, None),
     "a time and no numbers": ("t\n2021-01-01\n", {}, "No column holds numbers", 2, None),
     "comments only": ("#a\n\n# b\n", {}, "comments", 1, None),
-    "a stray cell": ("a,b\n1,2\n3,12a\n5,6\n", {}, "`12a`", 3, "missing"),
-    "a stray cell after a multi-line one": ('"a\nb",c\n1,2\n\n3,12a\n5,6\n', {}, "`12a`", 5, "missing"),
+    "a stray cell": ("a,b\n1,2\n3,12a\n5,6\n", {}, "`12a`", 3, "text"),
+    "a stray cell after a multi-line one": ('"a\nb",c\n1,2\n\n3,12a\n5,6\n', {}, "`12a`", 5, "text"),
     "a stray cell after comments": ("# x\n\na,b\n1,2\n3,?!\n", {}, "`?!`", 5, "missing"),
-    "no NaN of C": ("a,b\nnan(1),2\n3,4\n5,6\n", {}, "`nan(1)`", 2, "missing"),
+    "no NaN of C": ("a,b\nnan(1),2\n3,4\n5,6\n", {}, "`nan(1)`", 2, "text"),
     "too large a number": ("a,b\n1,2\n1e999,4\n", {}, "beyond the range", 3, None),
     "too many fields": ("a,b\n1,2\n1,2,3\n4,5\n", {}, "expected 2 fields, found 3", 3, "delimiter"),
     "too few fields": ("a;b\n1,6;2\n1;2\n7\n", {}, "expected 2 fields, found 1", 4, "delimiter"),
-    "a title above the table": ("My data\na,b\n1,2\n3,4\n", {}, "expected 2 fields, found 1", 1, "delimiter"),
+    "a title above the table": ("My data\na,b\n1,2\n3,4\n", {}, "set `skip_rows` to 1", 1, "skip_rows"),
     "doubled names": ("a,b,a\n1,2,3\n", {}, "named `a`", 1, "header"),
     "either decimal or thousands": ("a;b\n1;2\n1,234;5\n", {}, "`1,234`", 3, "decimal"),
     "either, with points": ("a;b\n1.234;5\n", {}, "`1.234`", 2, "decimal"),
@@ -105,6 +110,37 @@ REFUSED = {
     "utf-16 without its mark": ("a,b\n1,2\n".encode("utf-16-le"), {}, "NUL", 1, "encoding"),
     "delimiter unclear": ("x;y|z\n1;2|3\n", {}, "`;` and `|`", 1, "delimiter"),
     "decimal said and not meant": ("a;b\n1;2\n1.5;2\n", {"decimal": ","}, "`1.5`", 3, "decimal"),
+    "one line, as curl -d sends it": ("a,b1,23,4", {}, "`curl -d`", 1, "header"),
+    "years above numbers": ("region,2019,2020,2021\nnorth,1,2,3\n", {}, "could be years", 1, "header"),
+    "a year above numbers": ("2024\n3.5\n4\n", {}, "could be years", 1, "header"),
+    "percent": (
+        "date,v\n2021-01-01,1.5%\n2021-01-02,2%\n",
+        {},
+        "`1.5%` in column `v` is none. Remove the `%`",
+        2,
+        None,
+    ),
+    "euros": ("v,w\n1,1\n2,2\n3 €,3\n", {}, "Remove the `€`", 4, "text"),
+    "parentheses": ("v,w\n1,1\n2,2\n(3),3\n", {}, "without parentheses", 4, "text"),
+    "a typographic minus": ("v,w\n1,1\n2,2\n\u22123,3\n", {}, "write `-`", 4, "text"),
+    "several stray cells": (
+        "v,w\n1,1\n2,2\nx1,3\nx2,4\n5,5\n",
+        {},
+        "`x1` in column `v` is not a number, nor is `x2` in line 5",
+        4,
+        "text",
+    ),
+    "units below the header": ("t,v\n,m/s\n1,2\n2,3\n3,4\n", {}, "set `skip_rows` to 1", 2, "skip_rows"),
+    "a header narrower than the rows": (
+        "d;v\nx;1;5\ny;2;5\n",
+        {"delimiter": ";"},
+        "if it is the header, name every column",
+        1,
+        "skip_rows",
+    ),
+    "decimal commas between commas": ("d,v,w\nx,1,5\ny,2,5\nz,2,5,5\n", {}, "commas are decimal marks", 4, "delimiter"),
+    "more lines skipped than there are": ("a,b\n1,2\n", {"skip_rows": 9}, "no more than 2 lines", None, "skip_rows"),
+    "a column of text that is not there": ("a,b\n1,2\n", {"text": "c"}, "`text` names `c`", None, "text"),
     "a quote without end": ('a,b\n1,"2\n3,4\n', {}, "never closed", 2, None),
 }
 
@@ -122,9 +158,10 @@ BAD_OPTIONS = {
     "decimal": ";",
     "thousands": "x",
     "header": "maybe",
+    "skip_rows": "-1",
     "encoding": "rot13",
     "time_column": "nope",
-    "time_format": "%d.%m.",
+    "time_format": "dd.mm.yyyy",
 }
 
 
@@ -138,7 +175,9 @@ def test_the_same_sign_cannot_part_decimals_and_thousands():
     assert given("a;b\n1,5;2\n", decimal=",", thousands=",").error["option"] == "thousands"
 
 
-@pytest.mark.parametrize("marker", ["NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-", "--", "?", "#N/A", ""])
+@pytest.mark.parametrize(
+    "marker", ["NA", "na", "N/A", "n/a", "NaN", "none", "nan", "null", "NULL", "None", "-", "--", "?", "#N/A", ""]
+)
 def test_the_usual_markers_are_missing_values(marker):
     outcome = given(f"a,b\n1,2\n{marker},3\n")
     assert outcome.columns["a"] == pytest.approx([1, NAN], nan_ok=True)
@@ -172,3 +211,21 @@ def test_the_weekly_co2_of_mauna_loa():
     assert outcome.times[0] == "1958-03-29T00:00:00.000000"
     gaps = outcome.gaps(1)
     assert sum(gaps[1::2]) - sum(gaps[::2]) == 59
+
+
+def test_the_answer_says_how_a_table_was_read():
+    text = "from the lab\ntag;wert\n01.02.2021;1.000,5\n15.02.2021;2,5\n"
+    assert given(text.encode("cp1252"), skip_rows=1, encoding="cp1252").ok["reading"] == {
+        "delimiter": ";", "decimal": ",", "thousands": ".", "header": True, "encoding": "cp1252", "lines_skipped": 1,
+        "time_format": "%d.%m.%Y",
+    }  # fmt: skip
+    assert given("1\n2\n").ok["reading"] == {"decimal": ".", "header": False, "encoding": "utf-8"}
+
+
+def test_what_was_read_as_text_and_may_be_more_is_noted():
+    dates = given("date,v\n1/5/24,1\n1/6/24,2\n")
+    assert dates.ok["notes"] == [
+        "Column `date` looks like dates (`1/5/24`) and was read as text; set `time_column` and `time_format` (such as %m/%d/%y)."
+    ]
+    assert "`5 %`" in given("share,v\n5 %,1\n6 %,2\n").ok["notes"][0]
+    assert given("city,v\nRome,1\nOslo,2\n").ok["notes"] == []

@@ -94,3 +94,31 @@ def test_times_without_header():
     outcome = given("2021-01-01;1,5\n2021-01-02;2,5\n")
     assert outcome.ok["time_column"] == "column_0"
     assert outcome.columns == {"column_1": [1.5, 2.5]}
+
+
+def test_times_that_run_backwards_or_repeat_are_noted():
+    outcome = given(table("2021-01-03", "2021-01-02", "2021-01-02", "2021-01-05"))
+    backwards, again = outcome.ok["notes"]
+    assert "run backwards once, first in line 3" in backwards
+    assert "repeats the one in the row above once, first in line 4" in again
+    assert (outcome.ok["first_time"], outcome.ok["last_time"]) == (1609632000000000, 1609804800000000)
+    assert given(table("2021-01-01", "2021-01-02")).ok["notes"] == []
+
+
+def test_dates_that_repeat_beside_times_of_day_are_not_taken_for_the_time():
+    text = "Datum;Uhrzeit;v\n13.01.2021;09:00;1\n13.01.2021;10:30:15;2\n14.01.2021;9:00;3\n"
+    error = given(text).error
+    assert error["option"] == "time_column"
+    assert "`Datum,Uhrzeit`" in error["detail"]
+    both = given(text, time_column="Datum,Uhrzeit")
+    assert both.times == [f"2021-01-{t}.000000" for t in ("13T09:00:00", "13T10:30:15", "14T09:00:00")]
+    assert both.ok["notes"] == []
+    assert both.ok["reading"]["time_column"] == "Datum,Uhrzeit"
+    said = given(text, time_column="Datum, Uhrzeit", time_format="%d.%m.%Y %H:%M", text="")
+    assert said.error["row"] == 3
+    assert given(text, time_column="Datum").ok["time_column"] == "Datum"
+    assert given(text, time_column="Datum,v").error["option"] == "time_column"
+
+
+def test_a_column_of_clocks_does_not_trouble_dates_that_run_forward():
+    assert given("day,sunrise,v\n2021-01-01,7:40,1\n2021-01-02,7:39,2\n").ok["time_column"] == "day"

@@ -10,6 +10,12 @@ def test_every_problem_has_a_page(api):
         assert kind["title"] in page.text
 
 
+def test_browsers_get_a_list_of_links(api):
+    listed = api("GET", "/problems", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert listed.headers["content-type"].startswith("text/html")
+    assert '<a href="/problems/out-of-paint">Out of paint</a>, status 409' in listed.text
+
+
 def test_a_page_is_the_docstring_rendered(api):
     text = api("GET", "/problems/out-of-paint").text
     assert "<p>The paint has run out.</p>" in text

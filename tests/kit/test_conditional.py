@@ -25,15 +25,3 @@ def test_other_versions_are_sent(api, value):
 def test_several_lines_are_one_list(api):
     lines = [("if-none-match", '"1"'), ("if-none-match", '"7"')]
     assert api("GET", "/shop/orders/7", headers=lines).status_code == 304
-
-
-@pytest.mark.parametrize(
-    ("value", "status"), [("*", 200), ('"7"', 200), ('"1", "7"', 200), ('W/"7"', 412), ('"8"', 412)]
-)
-def test_if_match_compares_strongly(api, value, status):
-    assert api("GET", "/shop/orders/7", headers={"if-match": value}).status_code == status
-
-
-def test_a_failed_precondition_shows_the_present_version(api, problem):
-    assert problem(412, "GET", "/shop/orders/7", headers={"if-match": '"8"'})["type"] == "/problems/precondition-failed"
-    assert api("GET", "/shop/orders/7", headers={"if-match": '"8"'}).headers["etag"] == '"7"'

@@ -42,6 +42,16 @@ def as_bools(array: pa.Array) -> Bools:
     return np.asarray(array.fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
+def first_few(known: list[Cell], cells: pa.Array, where: Bools, first_record: int, at_most: int = 3) -> list[Cell]:
+    """The known cells and the next of `cells` that `where` marks, as many as a sentence can name, in the file's order."""
+    room = at_most - len(known) if where.any() else 0
+    indices = where.nonzero()[0].tolist()[:at_most] if where.any() else []
+    found = [Cell(first_record + index, cells[index].as_py() or "") for index in indices]
+    if known and found and found[0].record < known[0].record:
+        return (found + known)[:at_most]
+    return known + found[:room]
+
+
 def earlier(known: Cell | None, cells: pa.Array, where: Bools, first_record: int) -> Cell | None:
     """The earlier of a known cell and the first of `cells` that `where` marks."""
     if not where.any():

@@ -96,6 +96,8 @@ class Reading:
         """
         found = pc.extract_regex(cells, rf"\A(?:{self.pattern})\z")
         readable = as_bools(found.is_valid())
+        if not readable.any():
+            return np.zeros(len(cells), np.int64), readable, readable
         texts = {name: found.field(i) for i, name in enumerate(self.groups)}
         parts = {name: _meant(text, *MEANINGS[name]) for name, text in texts.items()}
         zoned = np.zeros(len(cells), bool)
@@ -126,7 +128,11 @@ def compiled(time_format: str) -> Reading:
             f"`time_format` {quoted(time_format)} names a part of the time twice.", option="time_format"
         ) from None
     if not {"year", "short_year"} & set(groups):
-        raise BadOption(f"`time_format` {quoted(time_format)} has no year (%Y or %y).", option="time_format")
+        raise BadOption(
+            f"`time_format` {quoted(time_format)} has no year (%Y or %y). It is written like `%d.%m.%Y` or "
+            "`%Y-%m-%d %H:%M:%S`; `unix_s` is for seconds since 1970.",
+            option="time_format",
+        )
     return Reading(time_format, pattern)
 
 

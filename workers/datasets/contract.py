@@ -17,8 +17,10 @@ class Options(Message):
     decimal: str | None = None
     thousands: str | None = None
     header: bool | str | None = None
+    skip_rows: int | str | None = None
     encoding: str | None = None
     missing: str | None = None
+    text: str | None = None
     time_column: str | int | None = None
     time_format: str | None = None
 
@@ -50,12 +52,20 @@ class Column(Message):
 
 
 class Table(Message):
-    """A file that was read. Column i of type float64 is `columns/<i>.npy`, its gaps `columns/<i>.gaps`."""
+    """A file that was read. Column i of type float64 is `columns/<i>.npy`, its gaps `columns/<i>.gaps`.
+
+    first_time, last_time: of the first and the last row, in microseconds since 1970. reading: what was settled of how
+    the file is written, by the names of the options. notes: what its sender may want to look at.
+    """
 
     format: Format
     rows: int
     columns: list[Column]
     time_column: str | None = None
+    first_time: int | None = None
+    last_time: int | None = None
+    reading: dict[str, str | int | bool] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
 
 
 class Complaint(Message):

@@ -8,7 +8,7 @@ from typing import Final
 
 from workers.datasets.layout import JUDGES, NO_DELIMITER, Split, number_or_missing, split
 from workers.datasets.options import DELIMITERS, Settings
-from workers.datasets.refusals import TooLarge, Uncertain, Unfit, quoted
+from workers.datasets.refusals import BadOption, TooLarge, Uncertain, Unfit, quoted
 
 HEAD_BYTES: Final = 4 << 20
 EXCEL_HINT: Final = re.compile(r'"?sep=([,;\t|])"?\n+', re.IGNORECASE)
@@ -39,7 +39,8 @@ def sniff(path: Path, settings: Settings, max_columns: int) -> Dialect:
     with path.open("rb") as file:
         text = file.read(HEAD_BYTES).decode("utf-8", "ignore")
         more = bool(file.read(1))
-    blank = len(text) - len(text.lstrip("\n"))
+    skipped = _after_lines(text, settings.skip_rows)
+    blank = len(text) - len(text[skipped:].lstrip("\n"))
     if hint := EXCEL_HINT.match(text, blank):
         blank = hint.end()
         settings = replace(settings, delimiter=settings.delimiter or hint[1])
@@ -54,9 +55,30 @@ def sniff(path: Path, settings: Settings, max_columns: int) -> Dialect:
         raise TooLarge(f"The first line is longer than {HEAD_BYTES:,} bytes. The values of a column stand in lines.")
     _refuse_header_like(text[:blank], text[blank:start], body.partition("\n")[0])
     chosen = _chosen(body, more, settings, text)
+    if chosen.width > 1 and "\n" not in body and settings.header is not False:
+        raise Unfit(
+            f"There is one line only, of {chosen.width:,} cells: a header and no rows, or values that name no columns. Line ends "
+            "may have been lost on the way, as `curl -d` strips them; `curl --data-binary @file` and `curl -F file=@file` "
+            "do not. If it is one row of values, set `header` to false.",
+            row=text.count("\n", 0, start) + 1,
+            option="header",
+        )
     if chosen.width > max_columns:
         raise TooLarge(f"The file has {chosen.width:,} columns; at most {max_columns:,} are read. Send those you need.")
     return Dialect(chosen.delimiter, chosen.width, len(text[:start].encode()), text.count("\n", 0, start))
+
+
+def _after_lines(text: str, lines: int) -> int:
+    """Where the text goes on after so many lines."""
+    at = 0
+    for _ in range(lines):
+        at = text.find("\n", at) + 1
+        if not at:
+            raise BadOption(
+                f"`skip_rows` is {lines}, but the file has no more than {text.count(chr(10)) + 1} lines.",
+                option="skip_rows",
+            )
+    return at
 
 
 def _chosen(body: str, more: bool, settings: Settings, text: str) -> Split:

@@ -34,9 +34,14 @@ KINDS: Final = (
     Kind("json", "JSON", ("application/json", "text/json"), (".json",)),
 )
 
+OF_TABLES: Final = frozenset(
+    (*(s for kind in KINDS if not kind.magic for s in kind.suffixes), ".parquet", ".txt", ".dat")
+)
+"""How files are named that people zip and send."""
+
 GENERIC: Final = frozenset(
     (
-        *("", "application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded", "text/plain"),
+        *("", "application/octet-stream", "binary/octet-stream", "text/plain"),
         *("multipart/form-data", "application/gzip", "application/x-gzip", "application/zip", "*/*"),
         *("application/x-zip-compressed", "application/vnd.ms-excel"),  # what Windows browsers say of a .csv
     )
@@ -83,6 +88,7 @@ def decide(head: bytes, request: ReadRequest, file_name: str) -> Format:
     for magic, what, advice in FOREIGN:
         if head.startswith(magic):
             raise Unfit(f"The file is {what}; {advice}. What can be read: {READABLE}.")
+    _refuse_other_zips(head)
     declared, said = _declared(request, file_name)
     shown = next((kind for kind in KINDS if kind.magic and head.startswith(kind.magic)), None)
     if declared is None:
@@ -98,6 +104,17 @@ def decide(head: bytes, request: ReadRequest, file_name: str) -> Format:
             f"{quoted(declared.magic.decode('latin-1'))}, as such files do. Correct the declaration or the file."
         )
     return declared.format
+
+
+def _refuse_other_zips(head: bytes) -> None:
+    """A workbook and a zipped CSV begin as an NPZ does; the name of the first member tells them apart."""
+    if not head.startswith(b"PK\x03\x04"):
+        return
+    name = head[30 : 30 + int.from_bytes(head[26:28], "little")].decode("utf-8", "replace")
+    if name in ("[Content_Types].xml", "_rels/.rels", "docProps/app.xml") or name.startswith("xl/"):
+        raise Unfit(f"The file is an Excel workbook; save the sheet as CSV. What can be read: {READABLE}.")
+    if PurePosixPath(name.lower()).suffix in OF_TABLES:
+        raise Unfit(f"The file is a zip archive; unzip it and send {quoted(PurePosixPath(name).name)}.")
 
 
 def charset(request: ReadRequest) -> str | None:

@@ -2,7 +2,7 @@
 
 import tokenize
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -137,6 +137,7 @@ class NpyArray:
     """An .npy file, as a source of columns: one, or one for each column of its array."""
 
     format: Format = "npy"
+    written: Mapping[str, str | int | bool] = {}
 
     def __init__(self, path: Path, request: ReadRequest, settings: Settings) -> None:
         self.path = path

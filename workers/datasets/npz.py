@@ -4,7 +4,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ class NpzArchive:
     """An .npz file, as a source of columns: one for each of its one-dimensional arrays."""
 
     format: Format = "npz"
+    written: Mapping[str, str | int | bool] = {}
 
     def __init__(self, path: Path, request: ReadRequest, settings: Settings) -> None:
         self.path, self.max_bytes = path, request.max_unpacked_bytes

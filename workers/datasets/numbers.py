@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workers.datasets.cells import Cell, as_bools, containing, earlier, matching
+from workers.datasets.cells import Cell, as_bools, containing, earlier, first_few, matching
 from workers.datasets.options import Settings
 from workers.datasets.refusals import BadOption, Refused, Uncertain, quoted
 
@@ -76,7 +76,8 @@ class NumberSurvey:
 
     conventions: tuple[Convention, ...]
     count: int = 0
-    stray: Cell | None = None
+    strays: list[Cell] = field(default_factory=list)
+    """The first few cells that are no numbers."""
     with_sign: dict[str, Cell] = field(default_factory=dict)
     against: dict[str, Cell] = field(default_factory=dict)
     """For a decimal sign: a cell that ruled out a convention with it."""
@@ -90,7 +91,7 @@ class NumberSurvey:
         plain = _all_plain(cells)
         numbers = present if plain else matching(cells, ANY_NUMBER)
         self.count += int(numbers.sum())
-        self.stray = earlier(self.stray, cells, present & ~numbers, first_record)
+        self.strays = first_few(self.strays, cells, present & ~numbers, first_record)
         signs = {sign: containing(cells, sign) & numbers for sign in ".,"}
         for sign, where in signs.items():
             found = earlier(self.with_sign.get(sign), cells, where, first_record)

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from workers.datasets.contract import Format, ReadRequest
 from workers.datasets.options import Settings
 from workers.datasets.refusals import Damaged, Unfit, quoted
 from workers.datasets.source import Batch, checked
+from workers.datasets.strays import remedy
 from workers.datasets.timecolumn import Field
 
 INFINITE: Final = {"inf": math.inf, "+inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
@@ -25,11 +26,12 @@ class JsonColumns:
     """A JSON document, as a source of columns. It is held in memory, many times its size."""
 
     format: Format = "json"
+    written: Mapping[str, str | int | bool] = {}
 
     def __init__(self, path: Path, request: ReadRequest, settings: Settings) -> None:
         columns = _columns(_parsed(path.read_text("utf-8")), request.max_columns)
         self.rows = min(map(len, columns.values()), default=0)
-        self.values = [_array(name, values, settings.missing) for name, values in columns.items()]
+        self.values = [_array(name, values, settings) for name, values in columns.items()]
         self.fields = [Field(name, values.type) for name, values in zip(columns, self.values, strict=True)]
         checked(self.fields, self.rows, request.max_columns, request.max_unpacked_bytes)
 
@@ -105,8 +107,11 @@ def _from_rows(rows: list[Any], max_columns: int) -> dict[str, Sequence[Any]]:
     return {name: [row[name] for row in rows] for name in list(names)[: max_columns + 1]}
 
 
-def _array(name: str, values: Sequence[Any], markers: frozenset[str]) -> pa.Array:
+def _array(name: str, values: Sequence[Any], settings: Settings) -> pa.Array:
     """int64 or float64 where there are numbers or nothing but signs for them, else strings; null where missing."""
+    markers = settings.missing
+    if name in settings.text:
+        return pa.array([_text(name, row, value) for row, value in enumerate(values, 1)], pa.string())
     if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
         return pa.array(values, pa.int64())
     if any(type(value) in (int, float) for value in values) or all(
@@ -129,12 +134,12 @@ def _number(name: str, row: int, value: object, markers: frozenset[str]) -> floa
     if (sign := _sign(value, markers)) is not None:
         return sign
     if isinstance(value, bool) or not isinstance(value, int | float):
+        advice, option = remedy(str(value))
         raise Unfit(
-            f"{quoted(value)} in column {quoted(name)} is not a number. Correct it, or if it stands for a missing "
-            "value, write null or name it in `missing`.",
+            f"{quoted(value)} in column {quoted(name)} is not a number. {advice} A column of text can be named in `text`.",
             row=row,
             column=name,
-            option="missing",
+            option=option,
         )
     try:
         number = float(value)

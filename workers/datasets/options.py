@@ -16,7 +16,9 @@ DECIMALS: Final = {".": ".", ",": ","}
 THOUSANDS: Final = {"": "", "none": "", ",": ",", ".": ".", "'": "'", "’": "'", " ": " ", "\xa0": " ", "\u202f": " "}
 HEADER: Final = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
-MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "-", "--", "?"})
+MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "null", "None", "-", "--", "?"}).union(
+    form(word) for word in ("na", "n/a", "#n/a", "nan", "null", "none") for form in (str.lower, str.upper, str.title)
+)
 """Cells that say "no value" in the files people have. The sender's markers come on top of these."""
 
 ENCODINGS: Final = frozenset(
@@ -30,7 +32,18 @@ ENCODINGS: Final = frozenset(
 )
 """Encodings of text. Python knows more codecs; the others are no encodings, or slow on purpose-made input."""
 
-Name = Literal["delimiter", "decimal", "thousands", "header", "encoding", "missing", "time_column", "time_format"]
+Name = Literal[
+    "delimiter",
+    "decimal",
+    "thousands",
+    "header",
+    "skip_rows",
+    "encoding",
+    "missing",
+    "text",
+    "time_column",
+    "time_format",
+]
 ABOUT_TEXT: Final[tuple[Name, ...]] = ("delimiter", "decimal", "thousands", "header")
 
 
@@ -42,10 +55,12 @@ class Settings:
     decimal: str | None = None
     thousands: str | None = None
     header: bool | None = None
+    skip_rows: int = 0
     encoding: str | None = None
     missing: frozenset[str] = MISSING
     missing_numbers: tuple[float, ...] = ()
     blank_is_missing: bool = False
+    text: frozenset[str] = frozenset()
     time_column: str | None = None
     time_format: str | None = None
     given: Collection[str] = field(default=())
@@ -68,10 +83,12 @@ def settle(options: Options, charset: str | None = None) -> Settings:
         decimal=decimal,
         thousands=thousands,
         header=options.header if isinstance(options.header, bool) else _one_of("header", options.header, HEADER),
+        skip_rows=_count("skip_rows", options.skip_rows),
         encoding=_encoding(charset if options.encoding is None else options.encoding),
         missing=MISSING.union(own),
         missing_numbers=tuple(number for number in map(_number, own) if number is not None),
         blank_is_missing="" in own,
+        text=frozenset(name.strip() for name in (options.text or "").split(",")) - {""},
         time_column=None if options.time_column is None else str(options.time_column),
         time_format=options.time_format,
         given=tuple(name for name in Options.model_fields if getattr(options, name) is not None),
@@ -86,6 +103,13 @@ def _one_of(option: Name, value: str | None, meanings: dict[str, T]) -> T | None
         known = ", ".join(quoted(name) for name in reversed(by_meaning.values()))
         raise BadOption(f"`{option}` cannot be {quoted(value)}; it is one of {known}.", option=option)
     return meanings[value] if value in meanings else meanings[value.lower()]
+
+
+def _count(option: Name, value: int | str | None) -> int:
+    text = str(value or 0).strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise BadOption(f"`{option}` cannot be {quoted(text)}; it is a number of lines, such as 2.", option=option)
+    return int(text)
 
 
 def _encoding(value: str | None) -> str | None:

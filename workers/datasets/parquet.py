@@ -1,6 +1,6 @@
 """Parquet: typed columns, streamed row group by row group."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ class ParquetTable:
     """A Parquet file, as a source of columns. Its footer's claims are checked before anything is read."""
 
     format: Format = "parquet"
+    written: Mapping[str, str | int | bool] = {}
 
     def __init__(self, path: Path, request: ReadRequest, settings: Settings) -> None:
         self.path, self.max_bytes = path, request.max_unpacked_bytes

@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from workers.datasets import formats, timecolumn
+from workers.datasets import formats, strays, timecolumn
 from workers.datasets.cells import cleaned
 from workers.datasets.contract import Answer, Column, Complaint, Format, ReadRequest, Table
 from workers.datasets.delimited import DelimitedText
@@ -18,8 +19,9 @@ from workers.datasets.npy import NpyArray
 from workers.datasets.npz import NpzArchive
 from workers.datasets.objects import JsonColumns
 from workers.datasets.options import Settings, settle
+from workers.datasets.order import Order
 from workers.datasets.parquet import ParquetTable
-from workers.datasets.refusals import BadOption, Refused, Unfit
+from workers.datasets.refusals import BadOption, Refused, Unfit, quoted
 from workers.datasets.source import Source, is_numeric
 from workers.datasets.store import Float64s, GrowingArray, StoredColumn
 from workers.datasets.text import normalise
@@ -38,10 +40,10 @@ SOURCES: Final[dict[Format, Callable[[Path, ReadRequest, Settings], Source]]] = 
     "json": JsonColumns,
 }
 IMPOSSIBLE_OPTIONS: Final[dict[Format, tuple[str, ...]]] = {
-    "parquet": ("delimiter", "decimal", "thousands", "header", "encoding"),
-    "npy": ("delimiter", "decimal", "thousands", "header", "encoding"),
-    "npz": ("delimiter", "decimal", "thousands", "header", "encoding"),
-    "json": ("delimiter", "decimal", "thousands", "header"),
+    **dict.fromkeys(
+        ("parquet", "npy", "npz"), ("delimiter", "decimal", "thousands", "header", "skip_rows", "encoding", "text")
+    ),
+    "json": ("delimiter", "decimal", "thousands", "header", "skip_rows"),
 }
 """Options that say how text is written, and the formats that are not text, or say it themselves."""
 
@@ -75,14 +77,57 @@ def _table(request: ReadRequest, folder: Path) -> Table:
     settings = settle(request.options, formats.charset(request))
     source = _opened(request, settings, folder)
     _survey_times(source, settings)
+    timecolumn.refuse_unknown(settings.text, source.fields)
     choice = timecolumn.choose(source.fields, settings, source.place)
-    columns = _stored(source, settings, choice, folder)
+    order = Order()
+    columns = _stored(source, settings, choice, order, folder)
+    if choice and order.repeated and order.whole_days:
+        timecolumn.refuse_dates_alone(source.fields, choice, settings)
     if not any(column.type == "float64" and column.missing < source.rows for column in columns):
         raise Unfit(
             "No column holds numbers besides the time and missing values. Send a file with a column of numbers."
         )
     time_column = source.fields[choice.index].name if choice else None
-    return Table(format=source.format, rows=source.rows, columns=columns, time_column=time_column)
+    called = "line" if source.format in ("csv", "tsv") else "row"
+    return Table(
+        format=source.format,
+        rows=source.rows,
+        columns=columns,
+        time_column=time_column,
+        first_time=order.first,
+        last_time=order.last,
+        reading={**source.written, **_of_time(source, choice)},
+        notes=order.notes(source.place, called) + _notes(source, columns, choice),
+    )
+
+
+def _of_time(source: Source, choice: TimeChoice | None) -> dict[str, str]:
+    """How the time is written: its format, and its two columns where it has two."""
+    if choice is None or choice.reading is None:
+        return {}
+    said = {"time_format": choice.reading if isinstance(choice.reading, str) else choice.reading.name}
+    if choice.clock is not None:
+        said["time_column"] = f"{source.fields[choice.index].name},{source.fields[choice.clock].name}"
+    return said
+
+
+def _notes(source: Source, columns: list[Column], choice: TimeChoice | None) -> list[str]:
+    """What was read as text and may have been meant as something else."""
+    notes = []
+    for field, column in zip(source.fields, columns, strict=True):
+        first = field.times.first.text if field.times and field.times.first else ""
+        if column.type != "text":
+            continue
+        if choice is None and strays.DATE_LIKE.fullmatch(first):
+            notes.append(
+                f"Column {quoted(field.name)} looks like dates ({quoted(first)}) and was read as text; set `time_column` "
+                "and `time_format` (such as %m/%d/%y)."
+            )
+        elif sign := strays.sign_beside(first):
+            notes.append(
+                f"Column {quoted(field.name)} was read as text: {quoted(first)} is no number with {quoted(sign)} in it."
+            )
+    return notes
 
 
 def _opened(request: ReadRequest, settings: Settings, folder: Path) -> Source:
@@ -96,7 +141,8 @@ def _opened(request: ReadRequest, settings: Settings, folder: Path) -> Source:
         if option in settings.given:
             raise BadOption(f"`{option}` says how text is written; this file is {format}. Leave it out.", option=option)
     if format in ("csv", "tsv", "json"):
-        normalise(path, folder / "text.tmp", settings.encoding, Budget(request.max_unpacked_bytes))
+        used = normalise(path, folder / "text.tmp", settings.encoding, Budget(request.max_unpacked_bytes))
+        settings = replace(settings, encoding=used)
         path = folder / "text.tmp"
     if format == "tsv" and settings.delimiter is None:
         settings = replace(settings, delimiter="\t")
@@ -105,7 +151,11 @@ def _opened(request: ReadRequest, settings: Settings, folder: Path) -> Source:
 
 def _survey_times(source: Source, settings: Settings) -> None:
     """Look for times in the text columns of formats that have types (text files have been surveyed on opening)."""
-    surveyed = {i for i, field in enumerate(source.fields) if pt.is_string(field.type) and field.times is None}
+    surveyed = {
+        i
+        for i, field in enumerate(source.fields)
+        if pt.is_string(field.type) and field.times is None and field.name not in settings.text
+    }
     if not surveyed:
         return
     markers = pa.array(sorted(settings.missing))
@@ -116,7 +166,7 @@ def _survey_times(source: Source, settings: Settings) -> None:
             times.add(cleaned(values, markers), first_record)
 
 
-def _stored(source: Source, settings: Settings, choice: TimeChoice | None, folder: Path) -> list[Column]:
+def _stored(source: Source, settings: Settings, choice: TimeChoice | None, order: Order, folder: Path) -> list[Column]:
     """Write every column that is numbers, and the time; say what each column holds."""
     (folder / "columns").mkdir()
     time = choice.index if choice else None
@@ -128,10 +178,21 @@ def _stored(source: Source, settings: Settings, choice: TimeChoice | None, folde
     moments = GrowingArray(folder / "time.npy", "<i8") if choice else None
     missing = dict.fromkeys(range(len(source.fields)), 0)
     markers = pa.array(sorted(settings.missing))
+    halves: dict[int, pa.Array] = {}
+    """Dates that wait for their times of day, or the other way round."""
     for i, first_record, values in source.batches(time):
         values = cleaned(values, markers) if pt.is_string(values.type) else values
+        if choice and choice.clock is not None and i in (time, choice.clock):
+            halves[i] = values
+            missing[i] += values.null_count if i != time else 0
+            if len(halves) < 2:
+                continue
+            values = pc.binary_join_element_wise(halves.pop(choice.index), halves.pop(choice.clock), " ")
+            i = choice.index
         if choice and moments and i == time:
-            moments.append(microseconds(values, choice.reading, source.fields[i].name, first_record, source.place))
+            read = microseconds(values, choice.reading, source.fields[i].name, first_record, source.place)
+            order.add(read, first_record)
+            moments.append(read)
         elif i in stored:
             stored[i].append(_floats(values, settings.missing_numbers))
         else:

@@ -1,6 +1,9 @@
 """The records of a table of text, in batches of strings, each with its number; and what is wrong where they break."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +17,15 @@ from workers.datasets.text import Lines
 BLOCK_BYTES: Final = 8 << 20
 """How much text is parsed at a time; a record must fit into it. Wide tables get up to eight times as much, as every
 column of a block costs a millisecond, however few its cells."""
+
+
+@dataclass
+class Width:
+    """The records that have one number of fields: where the first of them is, and how many there are."""
+
+    line: int
+    fields: list[str]
+    records: int = 0
 
 
 class Records:
@@ -61,14 +73,38 @@ class Records:
             ),
         )
 
+    def _ragged(self, seen: dict[int, Width]) -> Refused:
+        """Blame the first line that is unlike most."""
+        usual = max(seen, key=lambda width: (seen[width].records, width == self.dialect.width))
+        found = min((width for width in seen if width != usual), key=lambda width: seen[width].line)
+        odd, others = seen[found], sum(width.records for width in seen.values()) - seen[usual].records - 1
+        above = self.dialect.lines_before < odd.line < seen[usual].line
+        more = f" (and {others:,} more)" if others else ""
+        advice, option = "Correct the line, remove it if it is a title or a note, or set `delimiter`.", "delimiter"
+        if above and found < usual:
+            advice = f"If it is a title or a note, set `skip_rows` to {seen[usual].line - 1}; if it is the header, name every column."
+            option = "skip_rows"
+        wider = odd if found > usual else seen[usual]
+        if self.dialect.delimiter == "," and abs(found - usual) < max(found, usual) and _split_numbers(wider.fields):
+            advice += " If commas are decimal marks or group thousands in its numbers, put those in quotes or part the columns by `;`."
+        return Unfit(
+            f"Line {odd.line} is of another width than most{more}: expected {usual} fields, found {found}. {advice}",
+            row=odd.line,
+            option=option,
+        )
+
     def _explained(self, wrong: Exception) -> Refused:
         """Arrow counts rows its own way; the line at fault is found again."""
+        seen: dict[int, Width] = {}
         for line, fields in self.lines:
-            if len(fields) not in (self.dialect.width, 0):
-                return Unfit(
-                    f"Line {line} is of another width: expected {self.dialect.width} fields, found {len(fields)}. "
-                    "Correct the line, remove it if it is a title or a note, or set `delimiter`.",
-                    row=line,
-                    option="delimiter",
-                )
+            if fields:
+                width = seen.setdefault(len(fields), Width(line, fields))
+                width.records += 1
+        if len(seen) > 1:
+            return self._ragged(seen)
         return Damaged(f"The text cannot be taken apart into records: {str(wrong)[:200]}.")
+
+
+def _split_numbers(fields: list[str]) -> bool:
+    """Whether two cells beside each other could be one number that a comma was taken to part."""
+    return any(re.fullmatch(r"[-+]?\d+,\d+", f"{a.strip()},{b.strip()}") for a, b in pairwise(fields))

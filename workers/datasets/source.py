@@ -1,6 +1,6 @@
 """What every format offers, whatever its file looks like: named columns, and their values in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -29,6 +29,10 @@ class Source(Protocol):
     @property
     def rows(self) -> int:
         """How many values each has."""
+
+    @property
+    def written(self) -> Mapping[str, str | int | bool]:
+        """How it is written, by the names of options, where that had to be settled."""
 
     @property
     def place(self) -> Place:
@@ -65,7 +69,10 @@ def checked(fields: Sequence[Field], rows: int, max_columns: int, max_bytes: int
         if field.name in seen:
             raise Unfit(f"Two columns are named {quoted(field.name)}. Rename one.", column=field.name)
         if "\x00" in field.name or any(0xD800 <= ord(c) <= 0xDFFF for c in field.name):
-            raise Unfit(f"The name of column {number} holds a NUL or half a character. Rename it.", column=number)
+            raise Unfit(
+                f"The name of column number {number + 1}, counted from 1, holds a NUL or half a character. Rename it.",
+                column=number,
+            )
         if not (is_numeric(field.type) or is_native_time(field.type) or any(test(field.type) for test in TEXT)):
             raise Unfit(
                 f"Column {quoted(field.name)} holds values of type {field.type}, which are no single numbers. Leave it "

@@ -2,15 +2,28 @@
 
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workers.datasets.cells import as_bools, cleaned
+from workers.datasets.cells import as_bools, cleaned, matching
 from workers.datasets.clock import Reading
-from workers.datasets.numbers import Convention, NumberSurvey
+from workers.datasets.numbers import ANY_NUMBER, Convention, NumberSurvey
 from workers.datasets.times import TimeSurvey
 
 CellKind = Literal["number", "time", "text", "empty"]
+
+
+def kinds_of(cells: pa.Array, readings: tuple[Reading, ...]) -> list[CellKind]:
+    """What each of the cells of one record holds. cells: trimmed strings, null where missing."""
+    numbers, times = matching(cells, ANY_NUMBER), np.zeros(len(cells), bool)
+    for reading in readings:
+        times |= reading.microseconds(cells)[1]
+    empty = as_bools(cells.is_null())
+    return [
+        "empty" if is_empty else "number" if is_number else "time" if is_time else "text"
+        for is_empty, is_number, is_time in zip(empty, numbers, times, strict=True)
+    ]
 
 
 class ColumnSurvey:

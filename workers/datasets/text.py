@@ -24,10 +24,10 @@ SPACES_ALONE: Final = re.compile(r"^ +$", re.MULTILINE)
 csv.field_size_limit(sys.maxsize)  # Python's own limit of 128 KiB would refuse what Arrow reads
 
 
-def normalise(source: Path, target: Path, encoding: str | None, budget: Budget) -> None:
+def normalise(source: Path, target: Path, encoding: str | None, budget: Budget) -> str:
     """Write `source` to `target` as UTF-8 with `\\n` line ends, lines of spaces emptied, blank lines at the end cut.
 
-    encoding: what the sender said, or None to trust a byte order mark and otherwise require UTF-8.
+    Returns the encoding it was in. encoding: what the sender said, or None to trust a byte order mark and otherwise require UTF-8.
     Raises Uncertain with the line where the bytes are not of the encoding; Unfit where the text holds NUL or is empty.
     """
     with source.open("rb") as file, target.open("wb") as out:
@@ -54,6 +54,7 @@ def normalise(source: Path, target: Path, encoding: str | None, budget: Budget) 
     _cut_blank_tail(target)
     if not target.stat().st_size:
         raise Unfit("The file is empty. Send one with at least one row of numbers.")
+    return encoding_used
 
 
 class Lines:

@@ -1,6 +1,6 @@
 """Which column is the time: the one named, or the only one in which every row says a time in one way."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -28,13 +28,22 @@ class Field:
         """Whether every value, or the type itself, says a time."""
         return is_native_time(self.type) or bool(self.times and self.times.whole)
 
+    @property
+    def is_clock(self) -> bool:
+        """Whether every value is a time of day."""
+        return bool(self.times and self.times.seen and self.times.of_day)
+
 
 @dataclass(frozen=True)
 class TimeChoice:
-    """The time column, and how it is written: None for a native time, a Reading, or the name of a Unix unit."""
+    """The time column, and how it is written: None for a native time, a Reading, or the name of a Unix unit.
+
+    clock: a column with the times of day, where the time column holds the dates alone.
+    """
 
     index: int
     reading: Reading | str | None
+    clock: int | None = None
 
 
 def is_native_time(type: pa.DataType) -> bool:
@@ -54,8 +63,8 @@ def choose(fields: Sequence[Field], settings: Settings, place: Place) -> TimeCho
     if settings.time_column is not None:
         if not settings.time_column.strip():
             return None
-        index = _named(fields, settings.time_column)
-        return TimeChoice(index, _reading(fields[index], settings, place))
+        index, clock = _named(fields, settings.time_column)
+        return TimeChoice(index, _reading(fields[index], settings, place), clock)
     candidates = [index for index, field in enumerate(fields) if field.is_time]
     if len(candidates) > 1:
         names = ", ".join(quoted(fields[index].name) for index in candidates)
@@ -73,14 +82,53 @@ def choose(fields: Sequence[Field], settings: Settings, place: Place) -> TimeCho
     return None
 
 
-def _named(fields: Sequence[Field], wanted: str) -> int:
+def refuse_unknown(text: Collection[str], fields: Sequence[Field]) -> None:
+    """Refuse names in `text` that no column has."""
+    names = [field.name for field in fields]
+    if unknown := sorted(set(text).difference(names)):
+        known = ", ".join(map(quoted, names[:20]))
+        raise BadOption(f"`text` names {quoted(unknown[0])}, but the columns are {known}.", option="text")
+
+
+def refuse_dates_alone(fields: Sequence[Field], choice: TimeChoice, settings: Settings) -> None:
+    """Refuse dates that repeat beside a column of times of day, which nobody has said to leave out."""
+    clock = next((field for field in fields if field.is_clock), None)
+    if clock is None or choice.clock is not None or settings.time_column is not None:
+        return
+    name = fields[choice.index].name
+    raise Uncertain(
+        f"The dates in column {quoted(name)} repeat, and column {quoted(clock.name)} holds times of day. Set "
+        f"`time_column` to {quoted(f'{name},{clock.name}')} to read the two together, or to {quoted(name)} for the dates "
+        "alone.",
+        column=name,
+        option="time_column",
+    )
+
+
+def _named(fields: Sequence[Field], wanted: str) -> tuple[int, int | None]:
+    """The column of that name or number; or two parted by a comma: one of dates, and one of times of day."""
+    if (index := _index(fields, wanted)) is not None:
+        return index, None
+    date, _, clock = (_index(fields, part.strip()) for part in wanted.partition(","))
+    if date is not None and clock is not None:
+        if is_native_time(fields[date].type) or not fields[clock].is_clock:
+            raise BadOption(
+                f"`time_column` is {quoted(wanted)}, but the first must be dates as text and the second, in every row, "
+                "times of day such as 13:45 or 13:45:10.5.",
+                option="time_column",
+            )
+        return date, clock
+    names = ", ".join(quoted(field.name) for field in fields[:20])
+    raise BadOption(f"`time_column` is {quoted(wanted)}, but the columns are {names}.", option="time_column")
+
+
+def _index(fields: Sequence[Field], wanted: str) -> int | None:
     for index, field in enumerate(fields):
         if field.name == wanted:
             return index
     if wanted.isdecimal() and int(wanted) < len(fields):
         return int(wanted)
-    names = ", ".join(quoted(field.name) for field in fields[:20])
-    raise BadOption(f"`time_column` is {quoted(wanted)}, but the columns are {names}.", option="time_column")
+    return None
 
 
 def _reading(field: Field, settings: Settings, place: Place) -> Reading | str | None:

@@ -33,6 +33,9 @@ UNIX: Final = {"unix_s": 1_000_000.0, "unix_ms": 1_000.0, "unix_us": 1.0, "unix_
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """Years 1 to 9999, in microseconds."""
 
+OF_DAY: Final = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"
+"""A time of day, which a column of dates may lack."""
+
 Place = Callable[[int], int | None]
 
 
@@ -52,11 +55,13 @@ class TimeSurvey:
         self.seen = 0
         self.first: Cell | None = None
         self.tallies = {reading: Tally() for reading in readings}
+        self.of_day = True
 
     def add(self, cells: pa.Array, first_record: int) -> None:
         """Take in a batch. cells: trimmed strings, null where missing; a missing time is a stray too."""
         self.seen += len(cells)
         self.first = earlier(self.first, cells, np.ones(len(cells), bool), first_record)
+        self.of_day = self.of_day and bool(matching(cells, OF_DAY).all())
         for reading, tally in list(self.tallies.items()):
             _, readable, zoned = reading.microseconds(cells)
             tally.readable += int(readable.sum())
@@ -68,6 +73,7 @@ class TimeSurvey:
     def give_up(self) -> None:
         """Stop looking: the column holds something else."""
         self.tallies.clear()
+        self.of_day = False
 
     @property
     def whole(self) -> list[Reading]:

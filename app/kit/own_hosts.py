@@ -1,0 +1,56 @@
+"""A server that asks nobody who they are, on loopback: web pages from elsewhere must not reach it through a browser.
+
+A page can make its own name resolve to 127.0.0.1 (DNS rebinding), or post across sites; `Host` and `Origin` tell.
+"""
+
+import ipaddress
+from collections.abc import Collection
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.kit.problems import HostNotAllowed, OriginNotAllowed, Problem
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class OwnHosts:
+    """421 for a `Host` that is neither loopback nor one of `hosts`; 403 for a change asked for by a page of another origin."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
+        self.app, self.hosts = app, {host.lower() for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = self._problem(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
+        answer = problem.response(scope["path"]) if problem else self.app
+        await answer(scope, receive, send)
+
+    def _problem(self, method: str, headers: Headers) -> Problem | None:
+        authority, origin = headers.get("host"), headers.get("origin")
+        if authority is not None and not self._ours(_host(f"//{authority}")):
+            return HostNotAllowed(f"This server is not {authority[:200]!r}; call it by the address it listens on.")
+        if method in SAFE_METHODS or origin is None:
+            return None
+        if origin.partition("://")[2] != authority and _host(origin) not in self.hosts:
+            return OriginNotAllowed(f"A page of {origin[:200]!r} asked for this, and only pages of this server may.")
+        return None
+
+    def _ours(self, host: str) -> bool:
+        return is_loopback(host) or host in self.hosts
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
