@@ -1,7 +1,9 @@
 """Receiving a file: streamed to disk and hashed on the way, never held in memory, gone again when anything fails."""
 
+import contextlib
+import errno
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
@@ -12,6 +14,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from app.datasets.schemas import MEDIA_TYPES, OPTIONS, OTHER_MEDIA_TYPES
+from app.db.writer import StorageUnavailable
 from app.kit.problems import BadRequest, InvalidInput, PayloadTooLarge, UnsupportedMediaType
 from workers.contract import plain_text
 
@@ -48,11 +51,24 @@ class _Sink:
         if self.size > self._limit:
             raise PayloadTooLarge(f"The file is larger than the {self._limit} bytes taken here.")
         self._hash.update(data)
-        self._file.write(data)
+        with _storage():
+            self._file.write(data)
 
     def close(self) -> str:
-        self._file.close()
+        with _storage():
+            self._file.close()
         return self._hash.hexdigest()
+
+
+@contextlib.contextmanager
+def _storage() -> Iterator[None]:
+    """A full disk is no fault of the request's, nor of ours."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StorageUnavailable(f"The upload could not be kept ({fault.strerror}).") from None
 
 
 async def receive(request: Request, path: Path, limit: int) -> Received:

@@ -117,7 +117,15 @@ def file_of(house: Services, job_id: str, row: ArtifactRow | None, name: str) ->
         **responses(NotFound, NotReady, NotAcceptable),
     },
 )
-async def get_result(job_id: JobId, request: Request, house: House, caller: Caller) -> FileAnswer:
+async def get_result(
+    job_id: JobId,
+    request: Request,
+    house: House,
+    caller: Caller,
+    partial: Annotated[
+        bool, Query(description="The result so far, of a kind that can tell it; none of this release can.")
+    ] = False,
+) -> FileAnswer:
     """The whole result, in the format that `Accept` asks for: JSON, CSV, Parquet or NPZ."""
     await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     name = RESULT_FILES[negotiated(request, tuple(RESULT_FILES))]
