@@ -15,6 +15,7 @@ from app.capabilities import routes as capabilities
 from app.control import door
 from app.datasets import routes as datasets
 from app.jobs import routes as jobs
+from app.jobs import watching
 from app.kit import catalogue, handlers, middleware
 from app.kit.known_query import only_known_query
 from app.kit.own_hosts import is_loopback
@@ -72,7 +73,7 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
     app.add_middleware(
         middleware.BodyLimit, max_body_bytes=MAX_REPORT_BYTES, exempt=lambda path: not path.startswith("/internal/")
     )
-    for room in (jobs, results, datasets, capabilities, door):
+    for room in (jobs, watching, results, datasets, capabilities, door):
         app.include_router(room.router)
     catalogue.install(app)
     docs.install(app)

@@ -1,46 +1,38 @@
 """The HTTP side of jobs."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
-from fastapi.responses import StreamingResponse
-from sqlmodel import Session
 
-from app.callers import Caller, CallerIdentity
-from app.db.idempotency import Keyed, remember
-from app.db.tables import Event, Job
+from app.callers import Caller
+from app.db.tables import Job
 from app.db.writer import StorageUnavailable
 from app.jobs import examples, queries
 from app.jobs.address import JobId
-from app.jobs.explain import explanation
-from app.jobs.follow import EventLog, printed, printing, until_final
+from app.jobs.answers import answer_of, keyed_by, made
+from app.jobs.follow import until_final
 from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNotFinal, NotRetryable, QueueFull
 from app.jobs.queries import JobFilter
-from app.jobs.schemas import Batch, BatchAnswer, EventPage, Explanation, JobRequest, JobView, Plan
-from app.jobs.states import FINAL, State
-from app.jobs.views import event_view, job_view, listed, retry_after
-from app.kit import prefer, sse
+from app.jobs.schemas import Batch, BatchAnswer, JobRequest, JobView, Plan
+from app.jobs.states import State
+from app.jobs.views import listed
 from app.kit.catalogue import headers, responses
 from app.kit.clock import Rfc3339, rfc3339
-from app.kit.conditional import IfNoneMatch, etag, not_modified
+from app.kit.conditional import IfNoneMatch, not_modified
 from app.kit.cursors import time_cursor
-from app.kit.idempotency import IdempotencyKey, StoredAnswer, fingerprint
+from app.kit.idempotency import IdempotencyKey
 from app.kit.json_bodies import StrictJSONRoute
 from app.kit.middleware import json_only
-from app.kit.negotiation import negotiated
-from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
+from app.kit.pages import CursorText, Limit, Page, link_next, page_of
 from app.kit.prefer import Wait
 from app.kit.problems import (
     CursorInvalid,
     IdempotencyKeyReused,
     InvalidInput,
-    NotAcceptable,
     NotFound,
     RequestInFlight,
     UnsupportedMediaType,
 )
-from app.kit.sse import After
 from app.kit.strict_json import StrictJSONResponse
 from app.services import Services, services
 
@@ -60,49 +52,6 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 CREATING = (QueueFull, IdempotencyKeyReused, RequestInFlight, BackendUnavailable, InvalidInput, StorageUnavailable)
 SUBMITTING = responses(*CREATING, UnsupportedMediaType)
-
-
-def answer_of(job: Job, status: int, wait: float | None = None) -> Response:
-    """A job as a response, with all the headers it has at any address."""
-    response = StrictJSONResponse(job_view(job).model_dump(mode="json"), status)
-    response.headers.update({"ETag": etag(job.version), **retry_after(job, accepted=status == 202)})
-    if wait is not None:
-        response.headers["Preference-Applied"] = prefer.applied(wait)
-    return response
-
-
-def new_job(job: Job, status: int, wait: float | None = None) -> Response:
-    """The answer to the request that made the job."""
-    response = answer_of(job, status, wait)
-    response.headers["Location"] = f"/jobs/{job.id}"
-    return response
-
-
-async def keyed_by(request: Request, caller: CallerIdentity, key: str | None) -> Keyed | None:
-    if key is None:
-        return None
-    path = request.url.path
-    return Keyed(caller.name, f"POST {path}", key, fingerprint("POST", path, await request.body()))
-
-
-async def made(
-    house: Services,
-    owner: str,
-    wait: float | None,
-    keyed: Keyed | None,
-    make: Callable[[Callable[[list[Job]], Response]], Awaitable[Response]],
-) -> Response:
-    """Run `make`, which creates one job, and wait for it as long as was asked."""
-    response = await make(lambda jobs: new_job(jobs[0], 202))
-    if wait is None or "idempotency-replayed" in response.headers:
-        return response
-    job_id = response.headers["location"].rpartition("/")[2]
-    job = await until_final(house.reader, house.changes, house.stopping, job_id, owner, wait)
-    response = new_job(job, 200 if job.state in FINAL else 202, wait)
-    if keyed:  # what the caller gets now is the answer that a repeat will get again
-        answer = StoredAnswer.of(response)
-        await house.writer.run(lambda db: remember(db, keyed, answer))
-    return response
 
 
 @router.post("", status_code=202, response_model=JobView, responses={**ACCEPTED, **SUBMITTING})
@@ -207,65 +156,6 @@ async def get_job(job_id: JobId, request: Request, house: House, caller: Caller,
     answer = answer_of(job, 200, wait)
     kept = {name: answer.headers[name] for name in ("Retry-After", "Preference-Applied") if name in answer.headers}
     return not_modified(request, answer.headers["ETag"], kept) or answer
-
-
-@router.get("/{job_id:job}/explain", responses=responses(NotFound))
-async def explain_job(job_id: JobId, house: House, caller: Caller) -> Explanation:
-    """Why it waits, or why it ran where it did."""
-    return await house.reader.run(lambda db: explanation(db, queries.job_of(db, job_id, caller.name)))
-
-
-@router.get(
-    "/{job_id:job}/events",
-    response_model=EventPage,
-    responses={
-        200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-            "description": "A page, or a stream of the log.",
-            "headers": headers("Link"),
-        },
-        **responses(NotFound, NotAcceptable, CursorInvalid),
-    },
-)
-async def list_job_events(
-    job_id: JobId, request: Request, house: House, caller: Caller, after: After, limit: Limit, cursor: CursorText
-) -> Response:
-    """The job's ordered log: a JSON page, or with `Accept: text/event-stream` a stream that ends with an `end` event."""
-    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
-    if negotiated(request, ("application/json", "text/event-stream")) == "text/event-stream":
-        source = EventLog(house.reader, house.changes, job_id)
-        return sse.stream(request, source, after=after, stopping=house.stopping)
-    if cursor is not None:
-        (seq,) = Cursor.decode(cursor, {"job": job_id}, types=(int,)).key
-        after = int(seq or 0)
-
-    def query(db: Session) -> list[Event]:
-        return list(queries.events_after(db, job_id, after, limit + 1))
-
-    page = page_of(await house.reader.run(query), limit, lambda event: (event.seq,), {"job": job_id})
-    body = EventPage(items=[event_view(event) for event in page.rows], next=page.next)
-    response = StrictJSONResponse(body.model_dump(mode="json"), headers={"Vary": "Accept"})
-    link_next(request, response, page.next)
-    return response
-
-
-@router.get(
-    "/{job_id:job}/logs",
-    response_class=StreamingResponse,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **responses(NotFound)},
-)
-async def get_job_logs(
-    job_id: JobId,
-    house: House,
-    caller: Caller,
-    follow: Annotated[bool, Query(description="Stream until the job is final.")] = False,
-) -> StreamingResponse:
-    """What the job printed."""
-    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
-    lines: AsyncIterator[bytes] = printed(house.files, job_id)
-    if follow:
-        lines = printing(EventLog(house.reader, house.changes, job_id), house.files, house.stopping, job_id)
-    return StreamingResponse(lines, media_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-cache"})
 
 
 @router.post(

@@ -1,0 +1,91 @@
+"""The HTTP side of watching a job: why it waits, what happened, what it printed."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from sqlmodel import Session
+
+from app.callers import Caller
+from app.db.tables import Event
+from app.jobs import queries
+from app.jobs.address import JobId
+from app.jobs.explain import explanation
+from app.jobs.follow import EventLog, printed, printing
+from app.jobs.schemas import EventPage, Explanation
+from app.jobs.views import event_view
+from app.kit import sse
+from app.kit.catalogue import headers, responses
+from app.kit.negotiation import negotiated
+from app.kit.pages import Cursor, CursorText, Limit, link_next, page_of
+from app.kit.problems import (
+    CursorInvalid,
+    NotAcceptable,
+    NotFound,
+)
+from app.kit.sse import After
+from app.kit.strict_json import StrictJSONResponse
+from app.services import Services, services
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+House = Annotated[Services, Depends(services)]
+
+
+@router.get("/{job_id:job}/explain", responses=responses(NotFound))
+async def explain_job(job_id: JobId, house: House, caller: Caller) -> Explanation:
+    """Why it waits, or why it ran where it did."""
+    return await house.reader.run(lambda db: explanation(db, queries.job_of(db, job_id, caller.name)))
+
+
+@router.get(
+    "/{job_id:job}/events",
+    response_model=EventPage,
+    responses={
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "description": "A page, or a stream of the log.",
+            "headers": headers("Link"),
+        },
+        **responses(NotFound, NotAcceptable, CursorInvalid),
+    },
+)
+async def list_job_events(
+    job_id: JobId, request: Request, house: House, caller: Caller, after: After, limit: Limit, cursor: CursorText
+) -> Response:
+    """The job's ordered log: a JSON page, or with `Accept: text/event-stream` a stream that ends with an `end` event."""
+    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
+    if negotiated(request, ("application/json", "text/event-stream")) == "text/event-stream":
+        source = EventLog(house.reader, house.changes, job_id)
+        return sse.stream(request, source, after=after, stopping=house.stopping)
+    if cursor is not None:
+        (seq,) = Cursor.decode(cursor, {"job": job_id}, types=(int,)).key
+        after = int(seq or 0)
+
+    def query(db: Session) -> list[Event]:
+        return list(queries.events_after(db, job_id, after, limit + 1))
+
+    page = page_of(await house.reader.run(query), limit, lambda event: (event.seq,), {"job": job_id})
+    body = EventPage(items=[event_view(event) for event in page.rows], next=page.next)
+    response = StrictJSONResponse(body.model_dump(mode="json"), headers={"Vary": "Accept"})
+    link_next(request, response, page.next)
+    return response
+
+
+@router.get(
+    "/{job_id:job}/logs",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **responses(NotFound)},
+)
+async def get_job_logs(
+    job_id: JobId,
+    house: House,
+    caller: Caller,
+    follow: Annotated[bool, Query(description="Stream until the job is final.")] = False,
+) -> StreamingResponse:
+    """What the job printed."""
+    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
+    lines: AsyncIterator[bytes] = printed(house.files, job_id)
+    if follow:
+        lines = printing(EventLog(house.reader, house.changes, job_id), house.files, house.stopping, job_id)
+    return StreamingResponse(lines, media_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-cache"})
