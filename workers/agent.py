@@ -173,12 +173,16 @@ class Agent:
 
 
 _current: Agent | None = None
+_introduced = threading.Event()
+INTRODUCTION_SECONDS = 300.0
+"""How long an engine's task may be early: a cluster hands out work as soon as a worker is on it, before it has warmed and joined."""
 
 
-def set_current(agent: Agent | None) -> None:
+def set_current(agent: Agent) -> None:
     """Make `agent` the one that drivers in this process find."""
     global _current
     _current = agent
+    _introduced.set()
 
 
 def nudge() -> None:
@@ -192,7 +196,9 @@ def mark_closing() -> None:
         _current.closing.set()
 
 
-def current() -> Agent:
+def current(patience_seconds: float = 0.0) -> Agent:
+    """This process's agent. Raises RuntimeError where none is introduced within the time."""
+    _introduced.wait(patience_seconds)
     if _current is None:
         raise RuntimeError("no Tidemill agent runs in this process; workers are started with `python -m workers`")
     return _current

@@ -27,7 +27,7 @@ CLAIM_RETRY_SECONDS = 1.0
 
 def execute(attempt: str) -> str:
     """Run `attempt` on this worker, and return how it ended once the server knows. What an engine sees is only that word."""
-    agent, host = agents.current(), current_host()
+    agent, host = agents.current(agents.INTRODUCTION_SECONDS), current_host()
     nonce = uuid.uuid4().hex
     task = _claim(agent, attempt, nonce)
     if task is None:

@@ -92,7 +92,8 @@ async def _serve(options: Options, machine: host.Host, introduced: asyncio.Event
         async with Worker(
             options.scheduler,
             name=name,
-            nthreads=options.threads,
+            # Room is what `resources` say. The thread beyond them keeps a driver that came early from being in the probe's way.
+            nthreads=options.threads + 1,
             host=own_address(options.scheduler),
             port=options.port,
             dashboard_address=f"{own_address(options.scheduler)}:0",

@@ -55,9 +55,20 @@ def outside(home: Path, scheduler: str) -> House:
 
 
 def worker(
-    house: House, scheduler: str, **environment: str
+    house: House, scheduler: str, port: int = 0, **environment: str
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-    arguments = ["workers", "dask", "--scheduler", scheduler, "--server", house.url, "--threads", "1"]
+    arguments = [
+        "workers",
+        "dask",
+        "--scheduler",
+        scheduler,
+        "--server",
+        house.url,
+        "--threads",
+        "1",
+        "--port",
+        str(port),
+    ]
     return process(arguments, house.home.parent / "worker.log", **environment)
 
 
@@ -98,3 +109,28 @@ def test_a_worker_without_the_token_is_refused_and_says_so(outside, scheduler):
                 assert api.post(f"/jobs/{job_id}/cancel").status_code == 202
                 api.until(job_id, "cancelled")
                 assert api.submit(SMALL, Prefer="wait=30")["state"] == "succeeded"
+
+
+def test_the_engines_own_second_run_is_refused_its_claim(outside, scheduler):
+    """Dask runs a task again when its worker dies. With the server away, nobody tells it not to."""
+    outside.environment["TIDEMILL_WORKER_SILENCE_SECONDS"] = "3"
+    port, words = free_port(), outside.home.parent / "worker.log"
+    with worker(outside, scheduler, port, TIDEMILL_JOIN_TOKEN=TOKEN) as first, running(outside) as house:
+        job_id, _ = submit_long(house)
+        with house.api() as api:
+            eventually(lambda: computing(api, job_id))
+        house.kill()
+        first.kill()
+        # The task was meant for one address, so Dask waits for a worker there.
+        with worker(outside, scheduler, port, TIDEMILL_JOIN_TOKEN=TOKEN):
+            house.start()
+            eventually(lambda: "is not ours to run" in words.read_text(), 30)
+            with house.api() as api:
+                # The first execution is lost, by its silence; the second attempt is another claim.
+                job = eventually(
+                    lambda: (job := api.job(job_id)) and job["attempt"] == 2 and job["phase"] == "computing" and job, 40
+                )
+                assert job["state"] == "running"
+                api.post(f"/jobs/{job_id}/cancel")
+                api.until(job_id, "cancelled")
+                assert ends(api, job_id) == ["cancelled"]
