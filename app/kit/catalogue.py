@@ -81,7 +81,7 @@ def headers(*names: str) -> dict[str, dict[str, Any]]:
 def _example(kind: type[Problem]) -> dict[str, Any]:
     document = {"type": kind.uri(), "title": kind.title, "status": kind.status, "detail": kind.summary()}
     if kind is problems.InvalidInput:
-        return document | {"instance": "/", "errors": [{"pointer": "/name", "detail": "Field required"}]}
+        return document | {"instance": "/", "errors": [{"pointer": "/name", "detail": "is required and is not there"}]}
     return document | {"instance": "/"}
 
 

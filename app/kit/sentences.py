@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel
 
 SENTENCES: Final = {
+    "missing": "is required and is not there",
     "greater_than_equal": "must be at least {ge}",
     "greater_than": "must be more than {gt}",
     "less_than_equal": "must be at most {le}",
@@ -45,7 +46,7 @@ def sentence(error: Mapping[str, Any], body_type: Any) -> str:
     if kind in ("model_type", "model_attributes_type"):
         return "must be an object" + _such_as(_reached(body_type, location))
     if kind == "missing" and not location:
-        return "The body is empty; send " + _object(body_type) if body_type else "Field required"
+        return "The body is empty; send " + _object(body_type) if body_type else "is required and is not there"
     context = {
         name: f"{value:g}" if isinstance(value, float) else value for name, value in (error.get("ctx") or {}).items()
     }

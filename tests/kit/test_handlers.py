@@ -52,9 +52,9 @@ def test_an_exception_that_is_no_error_stays_empty(api):
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({}, [("/item", "Field required")]),
+        ({}, [("/item", "is required and is not there")]),
         ([], [("", "must be an object")]),
-        ({"item": {"kind": "paint", "layers": 1}}, [("/item/colour", "Field required")]),
+        ({"item": {"kind": "paint", "layers": 1}}, [("/item/colour", "is required and is not there")]),
         (
             {"item": {"kind": "paint", "colour": "red", "layers": 0}},
             [("/item/layers", "must be at least 1, not 0")],
@@ -139,14 +139,14 @@ def test_parameters_are_pointed_at_by_where_they_stand(problem):
     header = problem(422, "GET", "/state", headers={"strange": "secret"})
     assert header["errors"][0]["pointer"] == "/header/strange"
     assert "secret" not in header["detail"]
-    assert problem(422, "POST", "/form")["errors"] == [{"pointer": "/file", "detail": "Field required"}]
+    assert problem(422, "POST", "/form")["errors"] == [{"pointer": "/file", "detail": "is required and is not there"}]
 
 
 def test_many_errors_are_cut_short(problem):
     odd = {str(number): "x" for number in range(80)}
     document = problem(422, "POST", "/shop/orders", json={"odd": odd})
     assert len(document["errors"]) == 81
-    assert document["detail"] == "/item: Field required (and 80 more)"
+    assert document["detail"] == "/item: is required and is not there (and 80 more)"
 
 
 def test_a_fault_of_ours_tells_nothing_and_is_logged_once(api, problem, caplog):
