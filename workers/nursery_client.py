@@ -146,6 +146,8 @@ class Nursery:
 
     def close(self) -> None:
         """End the nursery and every child; returns when they are gone."""
+        if not self.ready.is_set():
+            self.process.kill()  # still warming, compiling perhaps: it hears nothing yet, and has no children
         with contextlib.suppress(OSError):  # it may have ended by itself
             self._channel.shutdown(socket.SHUT_RDWR)
         try:

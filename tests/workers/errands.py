@@ -74,3 +74,7 @@ def warm_nothing():
 
 def fail_to_warm():
     raise SystemExit("cannot warm")
+
+
+def warm_for_ever():
+    time.sleep(600)

@@ -178,6 +178,14 @@ def test_one_that_cannot_warm_says_so_by_ending():
     nursery.close()
 
 
+def test_one_that_is_still_warming_is_closed_at_once():
+    nursery = Nursery([f"{ERRANDS}:warm_for_ever"], {})
+    started = time.monotonic()
+    nursery.close()
+    assert time.monotonic() - started < 5
+    assert nursery.process.returncode == -signal.SIGKILL
+
+
 OWNER = f"""
 import sys, time
 from workers.nursery_client import Nursery
