@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from tests.chaos.test_outside_cluster import free_port, process, scheduler  # noqa: F401 - a fixture
-from tests.chaos.test_restarts import computing, ends, submit_long
+from tests.chaos.acts import computing, ends, free_port, process, submit_long
 from tests.house import House, eventually, running
 
 
@@ -65,7 +64,7 @@ def test_a_worker_that_finds_nobody_can_be_stopped(tmp_path):
         assert worker.wait(timeout=10) == 0
 
 
-def test_a_worker_of_another_cluster_is_refused_and_says_why(house, scheduler, tmp_path):  # noqa: F811
+def test_a_worker_of_another_cluster_is_refused_and_says_why(house, scheduler, tmp_path):
     arguments = ["workers", "dask", "--scheduler", scheduler, "--server", house.url, "--threads", "1"]
     with process(arguments, tmp_path / "worker.log") as worker, contextlib.suppress(subprocess.TimeoutExpired):
         assert worker.wait(timeout=60) == 2

@@ -1,48 +1,16 @@
 """A Dask cluster that is not the server's: it outlives the server, and so do the jobs on it."""
 
 import contextlib
-import os
 import signal
-import socket
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.test_restarts import SMALL, computing, ends, submit_long
+from tests.chaos.acts import SMALL, computing, ends, free_port, process, submit_long
 from tests.house import House, eventually, running
 
 TOKEN = "a-secret-for-joining"
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
-@contextlib.contextmanager
-def process(arguments: Sequence[str], words: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    with words.open("ab") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", *arguments], stdout=log, stderr=log, env={**os.environ, **environment}
-        )
-    try:
-        yield child
-    finally:
-        if child.poll() is None:
-            child.send_signal(signal.SIGTERM)
-        child.wait(timeout=30)
-
-
-@pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    port = free_port()
-    arguments = ["dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    with process(arguments, tmp_path / "scheduler.log"):
-        yield f"tcp://127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -1,36 +1,9 @@
 """No accepted job is ever lost: servers killed, restarted and stopped in the middle of things."""
 
-import psutil
 import pytest
 
-from tests.house import House, eventually, long_series, running
-
-WAVE = [float((i * i) % 23) for i in range(200)]
-SMALL = {"kind": "matrix_profile", "params": {"series": {"values": WAVE}, "window": 20}}
-
-
-def submit_long(house: House, n: int = 60_000, **fields) -> tuple[str, str]:
-    """A job that computes for many seconds. Returns its id and its dataset's."""
-    with house.api() as api:
-        dataset = api.post("/datasets", files={"file": ("walk.npy", long_series(n))}).json()["id"]
-        body = {"kind": "matrix_profile", "params": {"series": {"dataset": dataset}, "window": 100}, **fields}
-        return api.submit(body)["id"], dataset
-
-
-def computing(api, job_id: str) -> bool:
-    return api.job(job_id)["phase"] == "computing"
-
-
-def all_gone(family: list[psutil.Process]) -> bool:
-    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in family)
-
-
-def ends(api, job_id: str) -> list[str]:
-    return [
-        e["data"]["to"]
-        for e in api.events(job_id)
-        if e["type"] == "state" and e["data"]["to"] in ("succeeded", "failed", "cancelled")
-    ]
+from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
+from tests.house import House, eventually, running
 
 
 @pytest.fixture

@@ -9,13 +9,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.chaos.test_restarts import all_gone, computing, ends, submit_long
+from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
 from tests.house import House, eventually, running
-
-SMALL = {
-    "kind": "matrix_profile",
-    "params": {"series": {"values": [float((i * i) % 23) for i in range(200)]}, "window": 20},
-}
 
 
 @pytest.fixture(scope="module")
