@@ -38,6 +38,9 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     from workers.picture import draw
 
     if limit := request.get("max_memory_bytes"):
+        # Under a limit that is exceeded already even a refusal may fail, in native code and with a signal.
+        if int(limit) <= _address_space_bytes():
+            return _error(TOO_BIG)
         resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
     output = Path(request["output"])
     unfinished = output.with_name(output.name + ".partial")
@@ -47,6 +50,10 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     finally:
         unfinished.unlink(missing_ok=True)
     return {"ok": {}}
+
+
+def _address_space_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def _for_want_of_memory(fault: Exception) -> bool:
