@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 EXTRAS ?= server,worker,ray,demo,dev
 
-.PHONY: install demo serve test check bench
+.PHONY: install demo serve capabilities test check bench
 .DEFAULT_GOAL := demo
 
 # Everything into .venv, and STUMPY's kernels compiled once; nothing to do the second time.
@@ -23,6 +23,10 @@ demo: install
 
 serve: install
 	@$(PY) -m app
+
+# What this machine has been proved to do: kinds × backends, with the evidence.
+capabilities: install
+	@$(PY) -m app.capabilities.table
 
 bench: install
 	@$(PY) -m tests.bench

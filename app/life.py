@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 
 from app.capabilities.readiness import what_is_missing
-from app.control.queries import open_attempts
+from app.control.queries import engines_at_work, open_attempts
 from app.db import idempotency
 from app.services import Services
 
@@ -37,10 +37,11 @@ class Life:
         self._run("dispatching", house.dispatcher.run())
         self._run("hastening", house.dispatcher.hasten_stops())
         self._run("reconciling", house.reconciler.run())
+        self._run("probing", house.probing.run())
 
     async def _become_ready(self, when_ready: Callable[[], None]) -> None:
         # Workers call in while the cluster comes up, so the socket is listening already.
-        await self._house.engine.start(self._house.settings.public_url or self._house.settings.url)
+        await self._house.engines.start(self._house.settings.public_url or self._house.settings.url)
         while missing := await what_is_missing(self._house):
             log.debug("not ready: %s", "; ".join(missing))
             await asyncio.sleep(READY_LOOK_SECONDS)
@@ -60,14 +61,14 @@ class Life:
     async def _leave(self) -> None:
         house = self._house
         house.stopping.set()
-        await self._stop("starting", "dispatching", "hastening")
+        await self._stop("starting", "dispatching", "hastening", "probing")
         await self._drain(house.settings.drain_seconds)
-        left = await house.reader.run(open_attempts)
-        if left and house.engine.mode == "embedded":
+        engines = await house.reader.run(engines_at_work)
+        if left := [name for name in engines if house.engines.embedded(name)]:
             log.info("stopping %d running job(s); they run again after the next start", len(left))
         # What ends from here on was ended by us, and no longer counts as a worker lost.
         await self._stop("reconciling")
-        await house.engine.stop()
+        await house.engines.stop()
 
     async def _drain(self, seconds: float) -> None:
         deadline = asyncio.get_running_loop().time() + seconds

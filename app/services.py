@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fastapi import Request
 
+from app.capabilities.probing import Probing
 from app.control.dispatcher import Dispatcher
 from app.control.reconciler import Reconciler
 from app.datasets.service import DatasetService
@@ -12,9 +13,9 @@ from app.db import migrate
 from app.db.engine import reading_engine, writing_engine
 from app.db.reader import Reader
 from app.db.writer import Writer
-from app.engines.base import Engine
-from app.engines.dask import DaskEngine
+from app.engines.all import Engines, build_engines
 from app.files import Files
+from app.jobs.admission import Admission
 from app.jobs.service import JobService
 from app.kit.changes import Changes
 from app.kit.children import Children
@@ -28,11 +29,12 @@ class Services:
     changes: Changes
     writer: Writer
     reader: Reader
-    engine: Engine
+    engines: Engines
     children: Children
     plots: Children
     jobs: JobService
     datasets: DatasetService
+    probing: Probing
     dispatcher: Dispatcher
     reconciler: Reconciler
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,24 +54,25 @@ def build(settings: Settings) -> Services:
     changes = Changes()
     writer = Writer(writing_engine(files.database), changes.publish)
     reader = Reader(reading_engine(files.database))
-    engine = DaskEngine(
-        settings.dask_scheduler, files.home / "dask", settings.workers, settings.worker_threads, settings.join_token
-    )
+    engines = build_engines(settings, files.home)
     children = Children(settings.reader_memory_bytes, settings.reader_seconds)
-    dispatcher = Dispatcher(reader, writer, changes, engine)
+    dispatcher = Dispatcher(reader, writer, changes, engines)
     return Services(
         settings=settings,
         files=files,
         changes=changes,
         writer=writer,
         reader=reader,
-        engine=engine,
+        engines=engines,
         children=children,
         plots=Children(settings.reader_memory_bytes, settings.reader_seconds),
-        jobs=JobService(reader, writer, files, settings.max_queue),
+        jobs=JobService(
+            reader, writer, Admission(files, settings.max_job_bytes, settings.evidence_seconds), settings.max_queue
+        ),
         datasets=DatasetService(reader, writer, files, children, settings),
+        probing=Probing(reader, writer, engines, settings.max_queue, settings.evidence_seconds),
         dispatcher=dispatcher,
-        reconciler=Reconciler(reader, writer, engine, dispatcher, files, settings.worker_silence_seconds),
+        reconciler=Reconciler(reader, writer, engines, dispatcher, files, settings.worker_silence_seconds),
     )
 
 

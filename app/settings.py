@@ -18,11 +18,20 @@ class Settings(BaseSettings):
     home: Path = Field(Path("var"), description="Folder of the database, datasets and artifacts.")
     host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback needs --insecure.")
     port: int = Field(8000, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
-    engine: Literal["dask"] = Field("dask", description="The cluster that runs jobs.")
+    engine: str = Field(
+        "dask",
+        pattern=r"^(dask|ray|dask,ray|ray,dask)$",
+        description="The cluster that runs jobs: `dask` or `ray`, or both as `dask,ray`.",
+    )
     dask_scheduler: str = Field(
         "embedded",
         pattern=r"^(embedded|(tcp|tls)://[^/\s]+:\d+)$",
         description="`embedded` starts a scheduler and workers as children; `tcp://…` or `tls://…` joins yours.",
+    )
+    ray_address: str = Field(
+        "embedded",
+        pattern=r"^(embedded|auto|([^/\s:]+|\[[0-9a-fA-F:.]+\]):\d+)$",
+        description="`embedded` starts a Ray head and workers as children; `HOST:PORT`, or `auto` for one on this machine, joins yours.",
     )
     workers: int = Field(min(2, CORES), ge=1, le=1024, description="Workers of an embedded cluster.")
     worker_threads: int = Field(
@@ -41,12 +50,18 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(16 << 20, ge=1024, description="Largest JSON body, bytes.")
     max_columns: int = Field(10_000, ge=1, description="Most columns a dataset may have.")
     max_queue: int = Field(10_000, ge=1, description="Most jobs that may wait; further ones are answered 429.")
+    max_job_bytes: int | None = Field(
+        None, ge=1, description="Most memory a job may need, bytes; none takes that of the largest worker."
+    )
     reader_memory_bytes: int = Field(
         4 << 30, ge=256 << 20, description="Memory limit of the child that reads an upload or draws a plot, bytes."
     )
     reader_seconds: int = Field(600, ge=1, description="Time limit of that child, seconds of CPU.")
     worker_silence_seconds: float = Field(
         30.0, gt=1, description="A worker that reports nothing for so long counts as lost, seconds."
+    )
+    evidence_seconds: float = Field(
+        86_400.0, gt=0, description="How long a worker's probe counts; it is renewed at half that age, seconds."
     )
     drain_seconds: float = Field(
         3.0,

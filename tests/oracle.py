@@ -1,11 +1,12 @@
-"""Matrix profiles by brute force in extended precision, written from the definitions alone.
+"""Matrix profiles, and what is made of them, by brute force in extended precision, written from the definitions alone.
 
-Independent of STUMPY and of everything under test: every pair of windows is compared by itself, nothing is reused.
+Independent of STUMPY and of everything under test: every pair of windows is compared by itself, nothing is carried on.
 Slow on purpose; meant for a few hundred samples.
 """
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,15 +49,76 @@ class Truth:
 
 def matrix_profile(a, m: int, *, against=None, normalize: bool = True, p: float = 2.0, k: int = 1) -> Truth:
     """Each window of `a` against each of `against`, or of `a` itself outside the exclusion zone ⌈m/4⌉."""
-    left, right = _windows(a, m), _windows(a if against is None else against, m)
+    b = None if against is None else np.asarray(against, dtype=np.float64).tobytes()
+    return Truth(_table(np.asarray(a, dtype=np.float64).tobytes(), b, m, normalize, p), k, against is None)
+
+
+@lru_cache(maxsize=32)
+def _table(a: bytes, b: bytes | None, m: int, normalize: bool, p: float) -> np.ndarray:
+    left, right = _windows(np.frombuffer(a), m), _windows(np.frombuffer(a if b is None else b), m)
     distances = shape_distances if normalize else lambda x, others: norm_distances(x, others, p)
     table = np.array([distances(x, right) for x in left]).reshape(len(left), len(right))
     table[~np.isfinite(left).all(axis=1)] = np.inf
     table[:, ~np.isfinite(right).all(axis=1)] = np.inf
-    for i in range(len(left)) if against is None else ():
+    for i in range(len(left)) if b is None else ():
         zone = math.ceil(m / 4)
         table[i, max(0, i - zone) : i + zone + 1] = np.inf
-    return Truth(table, k, against is None)
+    table.flags.writeable = False
+    return table
+
+
+@dataclass(frozen=True)
+class MultiTruth:
+    """Distances (d, l, l) of each window to each other over its best 1 … d dimensions, inf where a pair does not count."""
+
+    table: np.ndarray
+
+    @property
+    def distances(self) -> np.ndarray:
+        return self.table.min(axis=2).astype(np.float64)
+
+    def at(self, indices: np.ndarray) -> np.ndarray:
+        """Distance (d, l) of each row to the neighbour named; inf for -1."""
+        found = np.take_along_axis(self.table, np.maximum(indices, 0)[:, :, None], axis=2)[:, :, 0]
+        return np.where(indices >= 0, found, np.inf).astype(np.float64)
+
+
+def multidimensional_profile(
+    series, m: int, *, include=(), discords: bool = False, normalize: bool = True, p: float = 2.0
+) -> MultiTruth:
+    """Row i: the mean distance over i+1 dimensions, first those of `include`, then the nearest (of discords, the farthest)."""
+    apart = np.array([matrix_profile(each, m, normalize=normalize, p=p).table for each in series])
+    include = list(include or ())
+    rest = np.sort(np.delete(apart, include, axis=0), axis=0)
+    ordered = np.concatenate([apart[include], rest[::-1] if discords else rest])
+    means = np.array([ordered[: number + 1].sum(axis=0) / (number + 1) for number in range(len(ordered))])
+    return MultiTruth(means)
+
+
+def mpdist(
+    a, b, m: int, *, percentage: float = 0.05, k: int | None = None, normalize: bool = True, p: float = 2.0
+) -> float:
+    """The k-th smallest, from 0, of both joins' distances; of what is not finite, the largest finite one before it."""
+    joins = [matrix_profile(x, m, against=y, normalize=normalize, p=p).distances for x, y in ((a, b), (b, a))]
+    values = np.sort(np.concatenate(joins)[:, 0])
+    k = min(math.ceil(percentage * (len(a) + len(b))) if k is None else k, len(values) - 1)
+    there = values[: k + 1][np.isfinite(values[: k + 1])]
+    return float(there[-1]) if len(there) else math.inf
+
+
+def radii(series, m: int, *, normalize: bool = True, p: float = 2.0) -> list[np.ndarray]:
+    """For each series, each window's distance to its nearest in the other series, at worst; inf for a broken window."""
+    return [
+        np.max(
+            [
+                matrix_profile(each, m, against=other, normalize=normalize, p=p).distances[:, 0]
+                for position, other in enumerate(series)
+                if position != number
+            ],
+            axis=0,
+        )
+        for number, each in enumerate(series)
+    ]
 
 
 def shape_distances(x: np.ndarray, others: np.ndarray) -> np.ndarray:

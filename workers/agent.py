@@ -5,12 +5,13 @@ answer names. That report is the heartbeat of every attempt on this worker (deci
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from workers.contract import EventType, Join, Outcome, Report, ReportAnswer, ReportedEvent, Running
+from workers.contract import EventType, Join, Outcome, Probe, Report, ReportAnswer, ReportedEvent, Running
+from workers.executions import Execution, Ticket
 from workers.link import Link, Refused, ServerAway, Unknown
 
 log = logging.getLogger(__name__)
@@ -19,40 +20,40 @@ REPORT_SECONDS = 1.0
 MAX_BUFFERED_EVENTS = 10_000
 """Kept while the server is away; beyond that the oldest go."""
 MAX_EVENTS_A_REPORT = 500
+MAX_STOPPED = 1000
 AT_ONCE = frozenset({EventType.PHASE, EventType.WARNING})
-
-
-@dataclass
-class Execution:
-    """An attempt that holds its claim and runs here."""
-
-    attempt: str
-    claim: str
-    stop: Callable[[], None]
-    stopping: threading.Event = field(default_factory=threading.Event)
-    acknowledged: threading.Event = field(default_factory=threading.Event)
-    outcome: Outcome | None = None
-    numbered: int = 0
 
 
 class Agent:
     """Knows what runs on this worker. Drivers talk to it from their own threads."""
 
-    def __init__(self, link: Link, introduction: Join) -> None:
-        self.link = link
+    def __init__(self, link: Link, introduction: Join, probe: Callable[[str], list[Probe]]) -> None:
+        self.link, self._probe = link, probe
         self.introduction = introduction
         self.worker = introduction.id
         self._executions: dict[str, Execution] = {}
+        self._tickets: list[Ticket] = []
+        self._stopped: deque[str] = deque(maxlen=MAX_STOPPED)
+        """Attempts that were to stop, lately: a piece of theirs that comes late does not begin."""
         self._events: deque[ReportedEvent] = deque(maxlen=MAX_BUFFERED_EVENTS)
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self.closing = threading.Event()
+        self.peers: frozenset[str] | None = None
+        """Addresses of the workers that the server counts as up; None before it said so."""
         self._thread = threading.Thread(target=self._run, name="agent", daemon=True)
 
     def start(self) -> None:
         """Join and begin to report. Raises Refused when the server does not take this worker."""
         self._join()
         self._thread.start()
+
+    def probe(self, check: str) -> list[Probe]:
+        """Run the probes of this worker again, `all` or one of them; what it says when it joins again is what they found now."""
+        found = {each.name: each for each in self._probe(check)}
+        before = {each.name: each for each in self.introduction.probes}
+        self.introduction = self.introduction.model_copy(update={"probes": list({**before, **found}.values())})
+        return list(found.values())
 
     def nudge(self) -> None:
         """Report at once."""
@@ -63,6 +64,20 @@ class Agent:
     def begin(self, execution: Execution) -> None:
         with self._lock:
             self._executions[execution.attempt] = execution
+
+    @contextmanager
+    def piece(self, attempt: str, claim: str) -> Iterator[Ticket]:
+        """Report a piece of an attempt for as long as it runs here."""
+        ticket = Ticket(attempt, claim)
+        with self._lock:
+            self._tickets.append(ticket)
+            if attempt in self._stopped or self.closing.is_set():
+                ticket.stopping.set()
+        try:
+            yield ticket
+        finally:
+            with self._lock:
+                self._tickets.remove(ticket)
 
     def event(self, execution: Execution, kind: EventType, data: dict[str, Any]) -> None:
         """Put an event on its way. Progress overtaken by newer progress of the same attempt is dropped."""
@@ -103,9 +118,11 @@ class Agent:
         except (ServerAway, Refused) as away:
             log.info("could not say goodbye: %s", away)
         with self._lock:
-            running = list(self._executions.values())
+            running, tickets = list(self._executions.values()), list(self._tickets)
         for execution in running:
             self._stop(execution)
+        for ticket in tickets:
+            ticket.stop()
 
     # ---- the thread --------------------------------------------------------------------------------------------
 
@@ -129,27 +146,34 @@ class Agent:
             events = [self._events[i] for i in range(min(len(self._events), MAX_EVENTS_A_REPORT))]
             executions = list(self._executions.values())
             outcomes = [e.outcome for e in executions if e.outcome]
+            here = {(ticket.attempt, ticket.claim) for ticket in self._tickets}
         running = [Running(attempt=e.attempt, claim=e.claim) for e in executions]
+        pieces = [Running(attempt=attempt, claim=claim) for attempt, claim in sorted(here)]
         # Events go before the outcome of their attempt: an outcome waits until no event of its attempt is left behind.
         left_behind = {event.attempt for event in list(self._events)[len(events) :]}
         ready = [outcome for outcome in outcomes if outcome.attempt not in left_behind]
-        answer = self.link.report(self.worker, Report(running=running, events=events, outcomes=ready))
+        answer = self.link.report(self.worker, Report(running=running, pieces=pieces, events=events, outcomes=ready))
         self._carry_out(answer, events)
 
     def _carry_out(self, answer: ReportAnswer, sent: list[ReportedEvent]) -> None:
         done = {(event.attempt, event.number) for event in sent}
+        self.peers = self.peers if answer.peers is None else frozenset(answer.peers)
         with self._lock:
             self._events = deque(
                 (e for e in self._events if (e.attempt, e.number) not in done), maxlen=MAX_BUFFERED_EVENTS
             )
             acknowledged = [self._executions.pop(a) for a in answer.acknowledged if a in self._executions]
             to_stop = [self._executions[a] for a in answer.stop if a in self._executions]
+            self._stopped.extend(a for a in answer.stop if a not in self._stopped)
+            tickets = [ticket for ticket in self._tickets if ticket.attempt in answer.stop]
             if self._events:
                 self._wake.set()
         for execution in acknowledged:
             execution.acknowledged.set()
         for execution in to_stop:
             self._stop(execution)
+        for ticket in tickets:
+            ticket.stop()
 
     def _stop(self, execution: Execution) -> None:
         if not execution.stopping.is_set():
@@ -188,6 +212,11 @@ def set_current(agent: Agent) -> None:
 def nudge() -> None:
     """Called by the server through the engine: there is something to stop, so do not wait for the next second."""
     current().nudge()
+
+
+def probe(check: str) -> list[dict[str, Any]]:
+    """Called by the server through the engine: try again what this worker can do, and say what was found."""
+    return [found.model_dump(mode="json") for found in current().probe(check)]
 
 
 def mark_closing() -> None:

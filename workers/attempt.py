@@ -6,19 +6,34 @@ This is the task an engine runs. An engine may run it twice; the claim lets exac
 import logging
 import os
 import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 from workers import agent as agents
-from workers.agent import Agent, Execution
-from workers.contract import Claim, EventType, Outcome, Task
+from workers.agent import Agent
+from workers.contract import Claim, EventType, Outcome, Task, call_by_name
+from workers.cuda.environment import cuda_environment
+from workers.executions import Execution
 from workers.failures import JobFailure, as_problem, storage_words
-from workers.host import Host, current_host
+from workers.host import CPU, CUDA, Host, current_host
 from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
 from workers.operations import OPERATIONS
+from workers.spread.door import Door
+from workers.spread.spreading import Spreading
 
 log = logging.getLogger(__name__)
+
+PROBE = "probe"
+CLUSTERS: Final[Mapping[str, str]] = {
+    "dask": "workers.spread.dask:open_cluster",
+    "ray": "workers.spread.ray:open_cluster",
+}
+"""backend → what opens the cluster that its pieces are spread over."""
 
 OUTCOME_FILE = "outcome.json"
 LOG_FILE = "log.txt"
@@ -96,18 +111,73 @@ class _Driver:
 
     def run(self) -> dict[str, Any]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        call = OPERATIONS[self.task.kind].run
-        nursery = self.host.nursery_for(self.task.kind, unless=self.execution.stopping)
+        if self.task.kind == PROBE:
+            return probe_everywhere(self.agent, self.task, self.execution.claim)
+        if self.task.plan["backend"] in CLUSTERS:
+            return self.spread(CLUSTERS[self.task.plan["backend"]])
+        with self.host.slot.whole(unless=self.execution.stopping) as mine:
+            if not mine:
+                raise PieceKilled
+            return self.follow(device_of(self.task))
+
+    def spread(self, cluster: str) -> dict[str, Any]:
+        """The child cuts the work into pieces and hands them through its door; they run on every worker, this one included."""
+        ours, theirs = Door.pair()
+        spreading = Spreading(ours, partial(call_by_name, cluster), self.agent, self.task.attempt, self.execution.claim)
+        spreading.start()
+        try:
+            return self.follow(CPU, born_with=[theirs.channel.fileno()], then=theirs.close)
+        finally:
+            theirs.close()
+            spreading.close()
+
+    def follow(
+        self, device: str, born_with: Sequence[int] = (), then: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
+        """Fork the child, call `then`, and relay what it says until it ends."""
+        nursery = self.host.nursery_for(device, unless=self.execution.stopping)
         if self.execution.stopping.is_set():
             raise PieceKilled
-        self.piece = nursery.fork(call, [self.task.model_dump(mode="json")], log=str(self.folder / LOG_FILE))
-        if self.execution.stopping.is_set():
-            self.piece.kill()
-        value: dict[str, Any] = self.piece.follow(self.relay)
+        with own_interpreter(device, self.task) as fresh:
+            self.piece = nursery.fork(
+                OPERATIONS[self.task.kind].run,
+                [self.task.model_dump(mode="json")],
+                log=str(self.folder / LOG_FILE),
+                born_with=born_with,
+                fresh=fresh,
+            )
+            then()
+            if self.execution.stopping.is_set():
+                self.piece.kill()
+            value: dict[str, Any] = self.piece.follow(self.relay)
         return value
 
     def relay(self, message: dict[str, Any]) -> None:
         self.agent.event(self.execution, EventType(message["type"]), message["data"])
+
+
+def device_of(task: Task) -> str:
+    """What the child computes on: a key of `workers.host`."""
+    device = str(task.plan["device"])
+    return CUDA if device.startswith("cuda:") else device
+
+
+@contextmanager
+def own_interpreter(device: str, task: Task) -> Iterator[dict[str, str] | None]:
+    """The environment of a fresh interpreter, where `device` needs one, with a temporary folder that goes with it."""
+    if device != CUDA:
+        yield None
+        return
+    with TemporaryDirectory(dir=task.folder, prefix="scratch-", ignore_cleanup_errors=True) as scratch:
+        yield cuda_environment(task.devices, scratch)
+
+
+def probe_everywhere(agent: Agent, task: Task, claim: str) -> dict[str, Any]:
+    """A job of kind `probe`: the server asks every worker, ours among them, and says what they found."""
+    found = agent.link.probe(task.attempt, claim, task.params["check"])
+    if found["problem"]:
+        raise PieceFailed(found["problem"])
+    return {"summary": {"workers": found["workers"]}}
 
 
 def write_outcome(path: Path, outcome: Outcome) -> None:

@@ -1,4 +1,8 @@
-"""What a forked child does: run one named function, report on its pipe, end without touching what it inherited."""
+"""What a child of the nursery does: run one named function, report on its pipe, end without touching what it inherited.
+
+Mostly it is a fork. What must not share memory with a warm parent (CUDA does not survive a fork) becomes a fresh interpreter first:
+`python -m workers.child BIRTH`.
+"""
 
 import contextlib
 import ctypes
@@ -8,6 +12,8 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from workers.contract import call_by_name
@@ -16,22 +22,50 @@ from workers.pipe import PipeReporter
 
 PR_SET_PDEATHSIG = 1
 
+born_with: tuple[int, ...] = ()
+"""Descriptors that this child was given at birth, beyond those it reports on."""
 
-def run(call: str, payload: int, report: int, log: str | None) -> NoReturn:
-    """Become the child. Never returns: `os._exit` runs none of the parent's exit handlers."""
-    code = 1
+
+@dataclass(frozen=True)
+class Birth:
+    """What a child is told: what to call, and the numbers of its descriptors."""
+
+    call: str
+    payload: int
+    report: int
+    log: str | None
+    born_with: tuple[int, ...] = ()
+
+
+def become(birth: Birth, fresh: Mapping[str, str] | None) -> NoReturn:
+    """Be the child: this very process, or, with `fresh` variables, a new interpreter in its place."""
+    if fresh is None:
+        run(birth)
+    try:
+        for descriptor in (birth.payload, birth.report, *birth.born_with):
+            os.set_inheritable(descriptor, True)
+        command = [sys.executable, "-m", "workers.child", json.dumps(asdict(birth))]
+        os.execve(sys.executable, command, {**os.environ, **fresh})
+    finally:
+        os._exit(1)
+
+
+def run(birth: Birth) -> NoReturn:
+    """Never returns: `os._exit` runs none of the parent's exit handlers."""
+    global born_with
+    born_with, code = birth.born_with, 1
     workers_log = os.fdopen(os.dup(2), "w")
     try:
         os.setsid()
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _redirect_output(log)
-        reporter = PipeReporter(report)
+        _redirect_output(birth.log)
+        reporter = PipeReporter(birth.report)
         try:
-            with os.fdopen(payload, "rb") as stream:
+            with os.fdopen(birth.payload, "rb") as stream:
                 arguments: list[Any] = json.load(stream)
-            reporter.returned(call_by_name(call, *arguments, reporter))
+            reporter.returned(call_by_name(birth.call, *arguments, reporter))
             code = 0
         except BaseException as fault:
             # A user is told what happened and what to do; how our code came to it is for those who run the worker.
@@ -59,3 +93,18 @@ def _redirect_output(log: str | None) -> None:
     sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False, encoding="utf-8", errors="backslashreplace")
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False, encoding="utf-8", errors="backslashreplace")
+
+
+def main() -> NoReturn:
+    told = json.loads(sys.argv[1])
+    # `python -m` made this module `__main__`; what asks for `born_with` imports it under its own name.
+    from workers import child
+
+    birth = child.Birth(**{**told, "born_with": tuple(told["born_with"])})
+    for descriptor in (birth.payload, birth.report, *birth.born_with):
+        os.set_inheritable(descriptor, False)
+    child.run(birth)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 Messages are pydantic models; both sides validate them, so a version skew shows itself as an error with a name.
 """
 
+import asyncio
 import importlib
 import math
 import reprlib
@@ -17,13 +18,15 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
+    Tag,
     WithJsonSchema,
     model_validator,
 )
 
-VERSION = "1"
+VERSION = "2"
 """Raised with every change of a message; a worker of another version is refused when it joins."""
 
 
@@ -33,6 +36,11 @@ def call_by_name(dotted: str, *arguments: Any) -> Any:
     module, _, name = dotted.partition(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function(*arguments)
+
+
+async def call_in_thread(dotted: str, *arguments: Any) -> Any:
+    """The same beside the event loop of a worker, which must go on meanwhile."""
+    return await asyncio.to_thread(call_by_name, dotted, *arguments)
 
 
 class Message(BaseModel):
@@ -132,22 +140,129 @@ class SeriesReference(Message):
         return self
 
 
+class Columns(Message):
+    """Several columns of one dataset, as series of equal length."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"dataset": "ds_…", "columns": ["a", "b"]}]})
+
+    dataset: Text = Field(max_length=64, description="A dataset's id.")
+    columns: list[Text | Annotated[WholeNumber, Field(ge=0, le=1_000_000)]] | None = Field(
+        None, min_length=1, max_length=10_000, description="Names or numbers; all numeric columns where left out."
+    )
+    start: Annotated[WholeNumber, Field(ge=0, le=2**53)] = Field(0, description="First row, counted from 0.")
+    stop: Annotated[WholeNumber, Field(ge=0, le=2**53)] | None = Field(None, description="Row after the last one.")
+
+
+# The least values are in the schema for readers; `app.jobs.checks` refuses less, with a sentence that helps.
+Window = Annotated[
+    WholeNumber, Field(description="Window length in samples, at least 3.", json_schema_extra={"minimum": 3})
+]
+Normalize = Annotated[bool, Field(strict=True, description="z-normalised distance, or the p-norm when false.")]
+
+
+def _exponent(value: object) -> object:
+    if value in ("inf", math.inf):
+        raise ValueError("must be a finite number: the Chebyshev distance, p infinite, is not supported")
+    return value
+
+
+PNorm = Annotated[
+    float,
+    BeforeValidator(_exponent),
+    Field(
+        strict=True,
+        allow_inf_nan=False,
+        description="The p of the p-norm, at least 1; used only with `normalize: false`.",
+        json_schema_extra={"minimum": 1},
+    ),
+]
+Several = Annotated[list[SeriesReference], Field(min_length=1, max_length=10_000, fail_fast=True)]
+# Told apart by what was sent, so that a fault in a list is not told as a missing dataset too.
+SeveralOrColumns = Annotated[
+    Annotated[Several, Tag("list")] | Annotated[Columns, Tag("Columns")],
+    Discriminator(lambda sent: "list" if isinstance(sent, list) else "Columns"),
+]
+
+
 class MatrixProfileParams(Message):
     """A matrix profile: each window's nearest neighbour, in the same series or, with `against`, in another."""
 
     series: SeriesReference
-    # The least values are in the schema for readers; `app.jobs.checks` refuses less, with a sentence that helps.
-    window: WholeNumber = Field(
-        description="Window length in samples, at least 3.", examples=[50], json_schema_extra={"minimum": 3}
-    )
+    window: Window = Field(examples=[50])
     against: SeriesReference | None = Field(None, description="The other series of an AB-join.")
-    normalize: bool = Field(True, strict=True, description="z-normalised distance, or the p-norm when false.")
-    p: Annotated[float, Field(strict=True, allow_inf_nan=False)] = Field(
-        2.0,
-        description="The p of the p-norm, at least 1; used only with `normalize: false`.",
-        json_schema_extra={"minimum": 1},
-    )
+    normalize: Normalize = True
+    p: PNorm = 2.0
     k: WholeNumber = Field(1, description="How many neighbours of each window.", json_schema_extra={"minimum": 1})
+
+
+class MultidimensionalProfileParams(Message):
+    """A multidimensional matrix profile: row i has each window's nearest neighbour over its best i+1 dimensions."""
+
+    series: SeveralOrColumns = Field(description="The dimensions: series of equal length, or columns of one dataset.")
+    window: Window = Field(examples=[50])
+    include: list[Annotated[WholeNumber, Field(ge=0)]] | None = Field(
+        None, max_length=10_000, description="Dimensions, counted from 0, that every row must contain."
+    )
+    discords: bool = Field(
+        False, strict=True, description="Order dimensions by the largest distance instead of the smallest."
+    )
+    normalize: Normalize = True
+    p: PNorm = 2.0
+
+
+class MpdistParams(Message):
+    """MPdist: how alike two series are, as the k-th smallest of the values of both AB-joins between them."""
+
+    a: SeriesReference
+    b: SeriesReference
+    window: Window = Field(examples=[50])
+    percentage: Annotated[float, Field(strict=True, allow_inf_nan=False)] = Field(
+        0.05,
+        description="Which value of the sorted joins, as a share of both lengths: above 0, at most 1.",
+        json_schema_extra={"exclusiveMinimum": 0, "maximum": 1},
+    )
+    k: WholeNumber | None = Field(
+        None,
+        description="Which value instead of `percentage`, counted from 0.",
+        json_schema_extra={"minimum": 0},
+    )
+    normalize: Normalize = True
+    p: PNorm = 2.0
+
+
+class ConsensusMotifParams(Message):
+    """A consensus motif: the window whose nearest neighbours in all other series are, at worst, the nearest."""
+
+    series: SeveralOrColumns = Field(description="Two or more series, of any lengths, or columns of one dataset.")
+    window: Window = Field(examples=[50])
+    normalize: Normalize = True
+    p: PNorm = 2.0
+
+
+class PanProfileParams(Message):
+    """A pan matrix profile: one matrix profile for each window from `min_window` to `max_window`."""
+
+    series: SeriesReference
+    min_window: Window = 3
+    max_window: Window | None = Field(
+        None, description="The longest window; where left out, the longest for which the profile still says something."
+    )
+    step: WholeNumber = Field(1, description="From one window to the next.", json_schema_extra={"minimum": 1})
+    percentage: Annotated[float, Field(strict=True, allow_inf_nan=False)] = Field(
+        1.0,
+        description="Share of the distances to compute, above 0; less than 1 is an approximation from above.",
+        json_schema_extra={"exclusiveMinimum": 0, "maximum": 1},
+    )
+    pre_scrump: bool = Field(False, strict=True, description="Begin an approximation with PreSCRIMP.")
+    normalize: Normalize = True
+    p: PNorm = 2.0
+
+
+class ProbeParams(Message):
+    """Probes, run again on every worker. Made by `POST /capabilities/probes`."""
+
+    check: Literal["all", "cpu", "dask", "ray", "cuda"] = "all"
+    require_cuda: bool = Field(False, strict=True, description="Fail unless some worker executed a GPU function.")
 
 
 # ---- what a worker is told -------------------------------------------------------------------------------------
@@ -171,8 +286,12 @@ class Task(Message):
     job: str
     kind: str
     params: dict[str, Any]
-    sources: dict[str, Source]
+    """What was asked, without the series."""
+    sources: dict[str, list[Source]]
+    """The series by the names of their parameters: `series`, `against`, `a`, `b`."""
     plan: dict[str, Any]
+    devices: list[int] = []
+    """CUDA indices on its worker that are the attempt's alone."""
     folder: str
 
 
@@ -241,6 +360,9 @@ class Report(Message):
     """What an agent posts once a second, and at once when something that matters happened."""
 
     running: list[Running]
+    """Attempts whose driver is here."""
+    pieces: list[Running] = []
+    """Attempts of which a piece is computed here; their driver may be on another worker."""
     events: list[ReportedEvent] = []
     outcomes: list[Outcome] = []
 
@@ -250,6 +372,8 @@ class ReportAnswer(Message):
 
     acknowledged: list[str]
     stop: list[str]
+    peers: list[str] | None = None
+    """Addresses of the workers of the same engine that are up, as the server sees it: pieces go to no others."""
 
 
 class Claim(Message):

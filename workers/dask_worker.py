@@ -6,31 +6,20 @@ then introduces itself to the server, so a worker the server knows is a worker t
 
 import asyncio
 import contextlib
-import logging
 import os
-import platform
-import signal
 import socket
-import threading
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
 from urllib.parse import urlsplit
 
 import dask
 from distributed import Client, Worker
 
 from workers import agent as agents
-from workers import attempt as attempt  # imported now, so that the first job need not wait for it
-from workers import hardware, host, lifeline, probe
-from workers.agent import Agent
-from workers.contract import Join, Probe
-from workers.link import Link
+from workers import host, joining, probe
 
-log = logging.getLogger(__name__)
-T = TypeVar("T")
-
+CHECK_SECONDS = 30.0
 DASK_SETTINGS = {
     "distributed.worker.daemon": False,
     # What the children hold is not the worker's to pause for; our own limits judge memory.
@@ -39,6 +28,8 @@ DASK_SETTINGS = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
 }
+SPARE_THREADS = 32
+"""Of Dask's pool, which starts them as they are needed."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +38,7 @@ class Options:
     server: str
     token: str | None
     threads: int
+    gpus: int
     port: int
     lifeline: bool
 
@@ -63,37 +55,25 @@ def own_address(scheduler: str) -> str:
 
 async def run(options: Options, machine: host.Host) -> None:
     """Join, serve, and leave on SIGTERM, on SIGINT, when the scheduler goes, or when the lifeline is cut."""
-    leave = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, leave.set)
     host.set_current_host(machine)
-    if options.lifeline:
-        # The server is gone, killed perhaps: nothing to report to, so end at once and take the children along.
-        lifeline.watch(lambda: _end_at_once(machine))
-    introduced = asyncio.Event()
-    serving = asyncio.create_task(_serve(options, machine, introduced, leave))
-    leaving = asyncio.create_task(leave.wait())
+    # Without a server, killed perhaps, there is nobody to report to: end at once and take the children along.
+    end_at_once = partial(_end_at_once, machine) if options.lifeline else None
     try:
-        await asyncio.wait({serving, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not introduced.is_set():
-            serving.cancel()  # still waiting for a scheduler, a server or its own kernels: nobody counts on it yet
-        with contextlib.suppress(asyncio.CancelledError):
-            await serving
+        await joining.live(partial(_serve, options, machine), end_at_once)
     finally:
-        leaving.cancel()
         machine.close()
 
 
 async def _serve(options: Options, machine: host.Host, introduced: asyncio.Event, leave: asyncio.Event) -> None:
     name = f"wk_{uuid.uuid4().hex[:16]}"
-    resources = {"CPU": options.threads, "GPU": 0}
+    resources = {"CPU": options.threads, "GPU": options.gpus}
     with dask.config.set(DASK_SETTINGS):
         async with Worker(
             options.scheduler,
             name=name,
-            # Room is what `resources` say. The thread beyond them keeps a driver that came early from being in the probe's way.
-            nthreads=options.threads + 1,
+            # Room is what `resources` say, and what computes waits its turn in the host's slot. The threads beyond keep drivers that
+            # came early, jobs that probe, and pieces that wait from being in one another's way.
+            nthreads=options.threads + SPARE_THREADS,
             host=own_address(options.scheduler),
             port=options.port,
             dashboard_address=f"{own_address(options.scheduler)}:0",
@@ -101,8 +81,9 @@ async def _serve(options: Options, machine: host.Host, introduced: asyncio.Event
             memory_limit=0,
             dashboard=False,
         ) as worker:
-            dask_probe = await _check_dask(options.scheduler, worker)
-            agent = await in_thread(lambda: _introduce(options, name, resources, machine, worker.address, dask_probe))
+            newcomer = joining.Newcomer(name, "dask", worker.address, options.server, options.token, resources)
+            check = partial(_check_dask, options.scheduler, worker.address, asyncio.get_running_loop())
+            agent = await joining.in_thread(lambda: joining.introduce(newcomer, machine, check))
             introduced.set()
             try:
                 ends = {asyncio.ensure_future(leave.wait()), asyncio.ensure_future(worker.finished())}
@@ -111,79 +92,24 @@ async def _serve(options: Options, machine: host.Host, introduced: asyncio.Event
                 await asyncio.to_thread(agent.close)
 
 
-async def in_thread(work: Callable[[], T]) -> T:
-    """`work` in a daemon thread of its own: one that waits for a server or a compiler must not keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def tell(outcome: Callable[[], None]) -> None:
-        def unless_left() -> None:
-            if not done.done():
-                outcome()
-
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(unless_left)
-
-    def body() -> None:
-        try:
-            value = work()
-        except BaseException as fault:
-            failure = fault
-            tell(lambda: done.set_exception(failure))
-        else:
-            tell(lambda: done.set_result(value))
-
-    threading.Thread(target=body, name="introduction", daemon=True).start()
-    return await done
-
-
 def _end_at_once(machine: host.Host) -> None:
     agents.mark_closing()
     machine.close()
     os._exit(0)
 
 
-def _introduce(
-    options: Options, name: str, resources: dict[str, int], machine: host.Host, address: str, dask_probe: Probe
-) -> Agent:
-    """Probe what needs no nursery while that warms, then the rest, and join the server."""
-    cuda_probe = probe.probed("cuda", probe.check_cuda)
-    nursery = machine.nursery_for("matrix_profile")
-    probes = [probe.probed("cpu", lambda: probe.check_cpu(nursery)), dask_probe, cuda_probe]
-    join = Join(
-        id=name,
-        engine="dask",
-        address=address,
-        host=platform.node(),
-        pid=os.getpid(),
-        resources=resources,
-        threads=options.threads,
-        memory_bytes=hardware.memory_bytes(),
-        cpu=hardware.cpu(),
-        gpus=hardware.gpus(),
-        versions=hardware.versions(),
-        probes=probes,
-        speed={"matrix_profile_cells_per_second": probe.in_child(nursery, "workers.probe:measure")},
-    )
-    agent = Agent(Link(options.server, options.token), join)
-    agents.set_current(agent)
-    agent.start()
-    log.info("worker %s joined %s and %s", name, options.scheduler, options.server)
-    return agent
+def _check_dask(scheduler: str, address: str, loop: asyncio.AbstractEventLoop) -> probe.Finding:
+    """Have the scheduler run a task on this very worker. Called from a thread beside the worker's loop."""
 
+    async def compute() -> int:
+        async with Client(scheduler, asynchronous=True, set_as_default=False) as client:
+            future = client.submit(sum, [20, 22], workers=[address], pure=False)
+            return int(await asyncio.wait_for(future, CHECK_SECONDS))
 
-async def _check_dask(scheduler: str, worker: Worker) -> Probe:
-    """Have the scheduler run a task on this very worker."""
-    async with Client(scheduler, asynchronous=True, set_as_default=False) as client:
-        future = client.submit(sum, [20, 22], workers=[worker.address], pure=False)
-        answer = await asyncio.wait_for(future, 30)
-
-    def check() -> probe.Finding:
-        if answer != 42:
-            raise ArithmeticError(f"the cluster computed 20 + 22 = {answer}")
-        return "executed", f"the scheduler at {scheduler} ran a task on this worker"
-
-    return probe.probed("dask", check)
+    found = asyncio.run_coroutine_threadsafe(compute(), loop).result(CHECK_SECONDS * 2)
+    if found != 42:
+        raise ArithmeticError(f"the cluster computed 20 + 22 = {found}")
+    return "executed", f"the scheduler at {scheduler} ran a task on this worker"
 
 
 def main(options: Options, machine: host.Host) -> None:

@@ -24,11 +24,20 @@ def compute_environment(threads: int) -> dict[str, str]:
 
     Numba's `workqueue` layer is the one that survives a fork. BLAS stays on the calling thread and Arrow's allocator
     gets no thread of its own, so that a warm parent has none but Numba's idle ones.
+
+    Importing STUMPY initialises CUDA, and a process that has done so must not fork: so it is off, but for the fresh
+    interpreters of CUDA jobs (workers.cuda.job.environment).
     """
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return one | {
         "NUMBA_CACHE_DIR": str(numba_cache_folder(threads)),
         "NUMBA_NUM_THREADS": str(threads),
         "NUMBA_THREADING_LAYER": "workqueue",
+        "NUMBA_DISABLE_CUDA": "1",
         "JE_ARROW_MALLOC_CONF": "background_thread:false",
     }
+
+
+def simulator_wanted() -> bool:
+    """`TIDEMILL_CUDA_SIMULATOR`: whether this worker runs GPU functions on Numba's simulator."""
+    return os.environ.get("TIDEMILL_CUDA_SIMULATOR", "").strip().lower() in ("1", "true", "yes", "on")

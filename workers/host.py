@@ -1,14 +1,35 @@
-"""What one worker process owns on its machine: its nursery, kept warm and replaced when it dies."""
+"""What one worker process owns on its machine: its nurseries, kept warm and replaced when they die, and its computing threads."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from workers.failures import JobFailure
 from workers.nursery_client import Nursery
+from workers.spread.slot import Slot
 
-PROFILE_PRELOAD = ["workers.matrix_profile.warm:warm"]
 WARM_SECONDS = 300.0
 """How long a nursery may take to warm: compiling everything anew on a slow machine, when there was no disk cache."""
+
+CPU, CUDA, SIMULATOR = "cpu", "cuda", "cuda-simulator"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a nursery is made."""
+
+    preload: str
+    environment: Mapping[str, str]
+
+
+RECIPES: Final[Mapping[str, Recipe]] = {
+    CPU: Recipe("workers.matrix_profile.warm:warm", {}),
+    # Numba's simulator is chosen before Numba is imported, so it has a warm parent of its own.
+    SIMULATOR: Recipe("workers.cuda.simulator:warm", {"NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_CUDA": "0"}),
+}
+PARENT_OF: Final[Mapping[str, str]] = {CPU: CPU, CUDA: CPU, SIMULATOR: SIMULATOR}
+"""Who forks the children of a device. Those for CUDA become fresh interpreters, so any parent will do."""
 
 
 class NotWarm(JobFailure):
@@ -16,30 +37,44 @@ class NotWarm(JobFailure):
 
 
 class Host:
-    """Owns the profile nursery. Thread-safe."""
+    """Owns the nurseries and the slot. Thread-safe."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], devices: Sequence[str] = (CPU,)) -> None:
         self._environment = dict(environment)
         self._lock = threading.Lock()
-        self._profile = Nursery(PROFILE_PRELOAD, self._environment)
+        self.slot = Slot()
+        """The computing threads: one job or one piece at a time."""
+        self._nurseries = {device: self._born(device) for device in devices}
 
-    def nursery_for(self, kind: str, unless: threading.Event | None = None) -> Nursery:
-        """A warm nursery for `kind`. One that has ended is started again; raises NotWarm when it cannot be.
+    def _born(self, device: str) -> Nursery:
+        recipe = RECIPES[device]
+        return Nursery([recipe.preload], {**self._environment, **recipe.environment})
+
+    def is_warm(self) -> bool:
+        """Whether a piece sent here would begin at once."""
+        nursery = self._nurseries[CPU]
+        return nursery.ready.is_set() and not nursery.gone.is_set()
+
+    def nursery_for(self, device: str, unless: threading.Event | None = None) -> Nursery:
+        """A warm nursery for children that compute on `device`. One that has ended is started again; raises NotWarm when it cannot be.
 
         Once `unless` is set there is nothing to wait for, and it comes as it is.
         """
+        parent = PARENT_OF[device]
         with self._lock:
-            if self._profile.gone.is_set():
-                self._profile.close()
-                self._profile = Nursery(PROFILE_PRELOAD, self._environment)
-            nursery = self._profile
+            nursery = self._nurseries.get(parent)
+            if nursery is None or nursery.gone.is_set():
+                if nursery is not None:
+                    nursery.close()
+                nursery = self._nurseries[parent] = self._born(parent)
         nursery.wait_ready(WARM_SECONDS, unless)
         if not nursery.ready.is_set() and not (unless and unless.is_set()):
             raise NotWarm("The process that loads STUMPY's kernels did not start; the worker's log says why.")
         return nursery
 
     def close(self) -> None:
-        self._profile.close()
+        for nursery in list(self._nurseries.values()):
+            nursery.close()
 
 
 _current: Host | None = None

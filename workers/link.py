@@ -6,6 +6,9 @@ import httpx
 
 from workers.contract import Claim, Join, Report, ReportAnswer, Task
 
+PROBE_SECONDS = 180.0
+"""All workers probe at once; the slowest decides."""
+
 PASSING = frozenset({408, 413, 425, 429})
 """Refusals of the moment, by a proxy for instance; what was sent may be sent again."""
 
@@ -32,6 +35,7 @@ class Link:
     def __init__(self, server: str, token: str | None, timeout_seconds: float = 10.0) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         # trust_env off: a proxy variable meant for the internet must not swallow calls to our own server.
+        self._seconds = timeout_seconds
         self._http = httpx.Client(base_url=server, headers=headers, timeout=timeout_seconds, trust_env=False)
 
     def join(self, join: Join) -> None:
@@ -47,12 +51,18 @@ class Link:
         answer = self._post(f"/internal/workers/{worker}/report", report.model_dump(mode="json"))
         return ReportAnswer.model_validate(answer)
 
+    def probe(self, attempt: str, claim: str, check: str) -> dict[str, Any]:
+        """Have the server ask all workers to probe again: {"workers": {id: {"probes", "error"}}, "problem"}."""
+        path = f"/internal/attempts/{attempt}/probes"
+        answer: dict[str, Any] = self._post(path, {"claim": claim, "check": check}, PROBE_SECONDS)
+        return answer
+
     def close(self) -> None:
         self._http.close()
 
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
+    def _post(self, path: str, body: dict[str, Any], seconds: float | None = None) -> Any:
         try:
-            response = self._http.post(path, json=body)
+            response = self._http.post(path, json=body, timeout=seconds or self._seconds)
         except httpx.TransportError as fault:
             raise ServerAway(str(fault)) from fault
         if response.is_success:

@@ -3,8 +3,8 @@
 STUMPY's kernels hold the GIL and know no cancel, and a new process needs 25 s to compile them. So one process imports and warms
 them once, stays single-threaded, and forks: a child starts in milliseconds, leads a session of its own, and dies when told to.
 
-Spoken to over a Unix socket of packets, by `workers.nursery_client`. One request is one JSON packet, with two file descriptors for a
-fork: the payload and the pipe on which the child reports. The nursery answers `ready` once, then `exit` for each child that ended.
+Spoken to over a Unix socket of packets, by `workers.nursery_client`. One request is one JSON packet, with file descriptors for a fork:
+the payload, the pipe on which the child reports, and what else it shall be born with. The nursery answers `ready` once, then `exit` for each child that ended.
 It ends, with everything it forked, when that socket closes: a worker killed with -9 leaves nothing behind.
 
     python -m workers.nursery --socket FD --preload package.module:function …
@@ -28,6 +28,7 @@ from workers.contract import call_by_name
 
 PR_SET_CHILD_SUBREAPER = 36
 MAX_PACKET = 1 << 16
+MAX_DESCRIPTORS = 16
 
 
 @dataclass
@@ -53,7 +54,9 @@ class Nursery:
     def obey(self) -> bool:
         """Carry out one request; False when the worker is gone."""
         try:
-            packet, descriptors, _, _ = socket.recv_fds(self.channel, MAX_PACKET, 2)
+            packet, descriptors, _, _ = socket.recv_fds(
+                self.channel, MAX_PACKET, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+            )
         except ConnectionError:
             return False
         if not packet:
@@ -67,7 +70,7 @@ class Nursery:
                     kill_tree(pid)
         return True
 
-    def fork(self, request: dict[str, Any], payload: int, report: int) -> None:
+    def fork(self, request: dict[str, Any], payload: int, report: int, *born_with: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
@@ -78,9 +81,10 @@ class Nursery:
                 if isinstance(key.fileobj, int):
                     os.close(key.fileobj)
             self.selector.close()
-            child.run(request["call"], payload, report, request["log"])
-        os.close(payload)
-        os.close(report)
+            birth = child.Birth(request["call"], payload, report, request["log"], born_with)
+            child.become(birth, request["fresh"])
+        for descriptor in (payload, report, *born_with):
+            os.close(descriptor)
         self.children[pid] = request["name"]
         self.selector.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,8 +113,20 @@ class Nursery:
         self._thread = threading.Thread(target=self._listen, name="nursery-listener", daemon=True)
         self._thread.start()
 
-    def fork(self, call: str, arguments: list[Any], log: str | None = None) -> Piece:
-        """Run `call(*arguments, reporter)` in a fresh child; `log` is the file that takes what it prints."""
+    def fork(
+        self,
+        call: str,
+        arguments: list[Any],
+        log: str | None = None,
+        *,
+        born_with: Sequence[int] = (),
+        fresh: Mapping[str, str] | None = None,
+    ) -> Piece:
+        """Run `call(*arguments, reporter)` in a fresh child; `log` is the file that takes what it prints.
+
+        born_with: descriptors the child inherits, as `workers.child.born_with`; ours stay open.
+        fresh: the child is a new interpreter with these variables added to the environment, and no fork of what was warmed.
+        """
         payload = os.memfd_create("arguments")
         _write_all(payload, json.dumps(arguments).encode())
         os.lseek(payload, 0, os.SEEK_SET)
@@ -122,9 +134,15 @@ class Nursery:
         piece = Piece(name=uuid.uuid4().hex, nursery=self, report=read_end)
         with self._lock:
             self._pieces[piece.name] = piece
-        request = {"op": "fork", "name": piece.name, "call": call, "log": log}
+        request = {
+            "op": "fork",
+            "name": piece.name,
+            "call": call,
+            "log": log,
+            "fresh": None if fresh is None else dict(fresh),
+        }
         try:
-            socket.send_fds(self._channel, [json.dumps(request).encode()], [payload, write_end])
+            socket.send_fds(self._channel, [json.dumps(request).encode()], [payload, write_end, *born_with])
         except OSError as fault:
             os.close(read_end)
             raise NurseryGone("The process that forks the job's children has ended.") from fault

@@ -9,7 +9,7 @@ from app.services import Services
 
 
 async def what_is_missing(house: Services) -> list[str]:
-    """Why a job submitted now could not run; empty when it could."""
+    """Why a job submitted now could not run; empty when it could: on every engine that was named a worker is there."""
     missing = []
     if house.stopping.is_set():
         missing.append("the server is stopping")
@@ -18,12 +18,11 @@ async def what_is_missing(house: Services) -> list[str]:
     except Unavailable as fault:
         missing.append(f"the database cannot be written ({fault.detail})")
     workers = await house.reader.run(queries.workers_up)
-    try:
-        present = await house.engine.workers()
-        if not any(worker.address in present for worker in workers):
-            missing.append("no worker has joined the cluster yet")
-    except EngineDown as down:
-        missing.append(f"the {house.engine.name} cluster is not up ({down})")
+    for name, present in (await house.engines.present()).items():
+        if isinstance(present, EngineDown):
+            missing.append(f"the {name} cluster is not up ({present})")
+        elif not any(worker.engine == name and worker.address in present for worker in workers):
+            missing.append(f"no worker has joined the {name} cluster yet")
     return missing
 
 

@@ -3,17 +3,18 @@
 Every function here runs inside a write unit. What an execution reports is taken only under the claim it was granted (decision 4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlmodel import Session
 
-from app.capabilities import queries as capabilities
-from app.control.placing import Candidate, choose
-from app.control.queries import free_leases, next_waiting
+from app.control.placing import Choice, after, choose
+from app.control.queries import candidates, free_leases, head_of, waiting_demands
 from app.db.tables import ArtifactRow, Attempt, Job, Lease
 from app.db.writer import touch
 from app.jobs import queries, states
+from app.jobs.estimates import estimate_error
 from app.jobs.states import FINAL, State
 from app.kit.clock import now
 from app.kit.ids import new_id
@@ -31,22 +32,27 @@ class ClaimRefused(Conflict):
     """This attempt is not to be run by whoever asked: another execution holds it, or it has ended."""
 
 
-def place_waiting(db: Session) -> list[Attempt]:
-    """Give waiting jobs to workers with room, the highest priority first, the oldest among equals."""
-    workers = capabilities.workers_up(db)
-    free = capabilities.free_resources(db, workers)
+def place_waiting(db: Session, engines: Collection[str]) -> list[Attempt]:
+    """Give waiting jobs to workers of these engines: the highest priority first, the oldest among equals, of those that have room.
+
+    A job that no worker has room for now is passed by, so that one which waits for a GPU keeps nobody else waiting.
+    """
+    workers = candidates(db, engines)
+    heads = {demand: head_of(db, demand) for demand in waiting_demands(db)}
     placed: list[Attempt] = []
-    while choice := choose([Candidate(worker.id, worker.facts["threads"], free[worker.id]) for worker in workers]):
-        job = next_waiting(db)
-        if job is None:
-            break
-        for resource, amount in choice.needs.items():
-            free[choice.worker_id][resource] -= amount
-        placed.append(_place(db, job, choice.worker_id, choice.needs))
+    while choices := {
+        head: (demand, choice) for demand, head in heads.items() if head and (choice := choose(demand, workers))
+    }:
+        first = min(choices)
+        demand, choice = choices[first]
+        placed.append(_place(db, db.get_one(Job, first.job_id), choice))
+        workers = after(choice, workers)
+        heads[demand] = head_of(db, demand)
     return placed
 
 
-def _place(db: Session, job: Job, worker_id: str, needs: dict[str, int]) -> Attempt:
+def _place(db: Session, job: Job, choice: Choice) -> Attempt:
+    worker_id, needs = choice.worker_id, choice.needs
     job.attempt += 1
     job.started_at = job.started_at or now()
     job.phase = "starting"
@@ -85,6 +91,14 @@ def _held(db: Session, attempt_id: str, nonce: str) -> Attempt | None:
     return attempt if attempt and attempt.state == "claimed" and attempt.claim == nonce else None
 
 
+def job_held(db: Session, attempt_id: str, nonce: str) -> Job:
+    """The job of an attempt that runs under this claim. Raises ClaimRefused."""
+    attempt = _held(db, attempt_id, nonce)
+    if attempt is None:
+        raise ClaimRefused("The attempt does not run under this claim.")
+    return db.get_one(Job, attempt.job_id)
+
+
 def accept_event(db: Session, event: ReportedEvent) -> None:
     """Take an event into the job's log, once, and only under the claim."""
     attempt = _held(db, event.attempt, event.claim)
@@ -119,9 +133,19 @@ def accept_outcome(db: Session, outcome: Outcome) -> None:
     if outcome.end == "succeeded" and job.state == State.RUNNING:
         job.result, job.provenance = outcome.summary, outcome.provenance
         job.progress = {**job.progress, "fraction": 1.0}
+        job.plan = with_truth(job.plan, outcome.provenance)
         _keep_artifacts(db, job, attempt, outcome)
     error = {**outcome.error, "instance": f"/jobs/{job.id}"} if outcome.error else None
     queries.apply(db, job, event, error=error, attempt=attempt.number)
+
+
+def with_truth(plan: dict[str, Any], provenance: dict[str, Any] | None) -> dict[str, Any]:
+    """A plan whose estimate says what it came to: `actual_seconds` of computing, and their `ratio` to the estimated ones."""
+    error = estimate_error(plan, provenance)
+    if error is None:
+        return plan
+    truth = {name: error[name] for name in ("actual_seconds", "ratio")}
+    return {**plan, "estimate": {**plan["estimate"], **truth}}
 
 
 def _keep_artifacts(db: Session, job: Job, attempt: Attempt, outcome: Outcome) -> None:
@@ -132,8 +156,8 @@ def _keep_artifacts(db: Session, job: Job, attempt: Attempt, outcome: Outcome) -
 
 
 def to_stop(db: Session, running: Sequence[Running]) -> list[str]:
-    """Which of the attempts that a worker runs must not go on."""
-    stop = []
+    """Which of the attempts that a worker runs, or runs a piece of, must not go on."""
+    stop: list[str] = []
     for line in running:
         attempt = _held(db, line.attempt, line.claim)
         if attempt is None or db.get_one(Job, attempt.job_id).state != State.RUNNING:

@@ -13,7 +13,8 @@ from app.control import queries as running
 from app.db.reader import Reader
 from app.db.tables import Attempt, WorkerRow
 from app.db.writer import Writer
-from app.engines.base import Engine, EngineDown
+from app.engines.all import Engines
+from app.engines.base import EngineDown
 from app.jobs import queries
 from app.kit.changes import Changes
 
@@ -24,8 +25,8 @@ NUDGE_SECONDS = 2.0
 
 
 class Dispatcher:
-    def __init__(self, reader: Reader, writer: Writer, changes: Changes, engine: Engine) -> None:
-        self._reader, self._writer, self._changes, self._engine = reader, writer, changes, engine
+    def __init__(self, reader: Reader, writer: Writer, changes: Changes, engines: Engines) -> None:
+        self._reader, self._writer, self._changes, self._engines = reader, writer, changes, engines
 
     async def hasten_stops(self) -> None:
         """Have workers report at once when something of theirs must stop, until cancelled.
@@ -37,8 +38,12 @@ class Dispatcher:
                 await changed.wait()
                 changed.clear()
                 try:
-                    addresses = await self._reader.run(running.workers_with_stops)
-                    asked = [self._engine.ask("workers.agent:nudge", [], each, NUDGE_SECONDS) for each in addresses]
+                    workers = await self._reader.run(running.workers_with_stops)
+                    asked = [
+                        self._engines[engine].ask("workers.agent:nudge", [], address, NUDGE_SECONDS)
+                        for engine, address in workers
+                        if engine in self._engines
+                    ]
                     await asyncio.gather(*asked, return_exceptions=True)
                 except Exception:
                     log.exception("a stop could not be hastened; the worker's next report brings it")
@@ -56,17 +61,18 @@ class Dispatcher:
                     await asyncio.wait_for(changed.wait(), LOOK_SECONDS)
 
     async def _round(self) -> None:
-        if self._engine.address is None or not await self._reader.run(queries.waiting):
+        up = self._engines.up()
+        if not up or not await self._reader.run(queries.waiting):
             return
-        for attempt in await self._writer.run(attempts.place_waiting):
+        for attempt in await self._writer.run(lambda db: attempts.place_waiting(db, up)):
             await self.hand_over(attempt)
 
     async def hand_over(self, attempt: Attempt) -> None:
         """Give a placed attempt to the engine; where that fails now, the reconciler does it again."""
         worker, needs = await self._reader.run(
-            lambda db: (db.get_one(WorkerRow, attempt.worker_id), running.leases(db, attempt.id))
+            lambda db: (db.get_one(WorkerRow, attempt.worker_id), running.needs(db, attempt.id))
         )
         try:
-            await self._engine.submit(attempt.id, worker.address, needs)
+            await self._engines[worker.engine].submit(attempt.id, worker.address, needs)
         except EngineDown as down:
             log.warning("attempt %s could not be handed over: %s", attempt.id, down)

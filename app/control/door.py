@@ -1,52 +1,23 @@
 """The workers' door: join, claim, report, leave. For workers, not for people, and so not in the schema."""
 
-import hmac
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 from sqlmodel import Session
 
+from app.capabilities.probing import Findings
 from app.control import attempts
+from app.control import queries as running
+from app.control.admission import admit, admitted
 from app.db.tables import WorkerRow
 from app.db.writer import touch
-from app.engines.base import EngineDown
 from app.jobs import queries
-from app.jobs.series import source_of
+from app.jobs.series import sources_in
 from app.kit.clock import now
-from app.kit.problems import Conflict, NotFound, Problem, Unavailable
+from app.kit.problems import NotFound
 from app.services import Services, services
-from workers.contract import VERSION, Claim, Join, Report, ReportAnswer, Task
-
-
-class WorkerNotAdmitted(Problem):
-    """This worker showed no join token, or a wrong one.
-
-    Start it with the server's `TIDEMILL_JOIN_TOKEN` in `--token` or in its environment.
-    """
-
-    status, title = 401, "Worker not admitted"
-
-
-class VersionMismatch(Conflict):
-    """This worker speaks another version of the protocol than the server.
-
-    Install the same Tidemill on both.
-    """
-
-
-class NotOnThisCluster(Conflict):
-    """This worker joined another cluster than the one the server sends its jobs to.
-
-    Start it with the server's scheduler in `--scheduler`; `GET /capabilities` names it.
-    """
-
-
-def admitted(request: Request) -> None:
-    expected = services(request).settings.join_token
-    shown = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if expected is not None and not hmac.compare_digest(shown.encode(), expected.encode()):
-        raise WorkerNotAdmitted(headers={"WWW-Authenticate": "Bearer"})
-
+from workers.contract import Claim, Join, Message, ProbeParams, Report, ReportAnswer, Task
+from workers.operations import OPERATIONS
 
 router = APIRouter(prefix="/internal", include_in_schema=False, dependencies=[Depends(admitted)])
 House = Annotated[Services, Depends(services)]
@@ -55,18 +26,7 @@ House = Annotated[Services, Depends(services)]
 @router.post("/workers", status_code=204)
 async def join(introduction: Join, house: House) -> None:
     """A worker that has probed itself offers to work."""
-    if introduction.version != VERSION:
-        raise VersionMismatch(f"The worker speaks version {introduction.version}, the server version {VERSION}.")
-
-    try:
-        present = await house.engine.workers()
-    except EngineDown as down:
-        raise Unavailable(f"The server's cluster is not up yet ({down}).", headers={"Retry-After": "1"}) from down
-    if introduction.address not in present:
-        raise NotOnThisCluster(
-            f"The worker at {introduction.address} is not on the server's cluster, which is at {house.engine.address}; start it "
-            "with that address in --scheduler, or name its scheduler to the server in TIDEMILL_DASK_SCHEDULER."
-        )
+    await admit(introduction, house)
 
     def unit(db: Session) -> None:
         db.merge(
@@ -99,44 +59,63 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
 
     def unit(db: Session) -> Task:
         attempt, job = attempts.claim(db, attempt_id, asked)
-        references = {name: job.params[name] for name in ("series", "against") if job.params.get(name)}
+        operation = OPERATIONS.get(job.kind)  # a probe reads no series
+        sources = sources_in(db, house.files, operation, job.params) if operation else {}
         return Task(
             attempt=attempt.id,
             job=job.id,
             kind=job.kind,
-            params={name: value for name, value in job.params.items() if name not in references},
-            sources={name: source_of(db, house.files, reference) for name, reference in references.items()},
+            params={name: value for name, value in job.params.items() if name not in sources},
+            sources=sources,
             plan=job.plan,
+            devices=running.devices(db, attempt.id),
             folder=str(house.files.attempt(job.id, attempt.number).resolve()),
         )
 
     return await house.writer.run(unit)
 
 
+class ProbesAsked(Message):
+    """A job of kind `probe` asks for its work to be done: by every worker, and so by the server."""
+
+    claim: str
+    check: str
+
+
+@router.post("/attempts/{attempt_id}/probes")
+async def probe(attempt_id: str, asked: ProbesAsked, house: House) -> Findings:
+    """Have all workers probe themselves, on behalf of the execution that holds this attempt."""
+    job = await house.reader.run(lambda db: attempts.job_held(db, attempt_id, asked.claim))
+    return await house.probing.find(ProbeParams.model_validate({**job.params, "check": asked.check}), f"/jobs/{job.id}")
+
+
 @router.post("/workers/{worker_id}/report")
 async def report(worker_id: str, told: Report, house: House) -> ReportAnswer:
     """The heartbeat: what runs, what happened, what ended. The answer says what is safe here, and what must stop."""
 
-    def idle(db: Session) -> tuple[bool, list[str]]:
-        return _is_up(db, worker_id), attempts.to_stop(db, told.running)
+    at_work = [*told.running, *told.pieces]
+
+    def idle(db: Session) -> tuple[list[str] | None, list[str]]:
+        return running.peers(db, worker_id), attempts.to_stop(db, at_work)
 
     def unit(db: Session) -> list[str]:
         for event in told.events:
             attempts.accept_event(db, event)
         for outcome in told.outcomes:
             attempts.accept_outcome(db, outcome)
-        return attempts.to_stop(db, told.running)
+        return attempts.to_stop(db, at_work)
 
-    up, stop = await house.reader.run(idle)
-    if not up:
+    peers, stop = await house.reader.run(idle)
+    if peers is None:
         raise NotFound(f"There is no worker {worker_id!r} here; join again.")
+    # A piece here says nothing of the driver, which may be on another worker, or gone.
     house.reconciler.hear(worker_id, [line.attempt for line in told.running])
     if told.events or told.outcomes:
         stop = await house.writer.run(unit)
-    acknowledged = [outcome.attempt for outcome in told.outcomes]
-    return ReportAnswer(acknowledged=acknowledged, stop=[a for a in stop if a not in acknowledged])
-
-
-def _is_up(db: Session, worker_id: str) -> bool:
-    worker = db.get(WorkerRow, worker_id)
-    return worker is not None and worker.state == "up"
+    # An attempt whose outcome was taken has ended here, but a piece of it may not know yet.
+    ended = {outcome.attempt for outcome in told.outcomes} - {line.attempt for line in told.pieces}
+    return ReportAnswer(
+        acknowledged=[outcome.attempt for outcome in told.outcomes],
+        stop=sorted(set(stop) - ended),
+        peers=peers,
+    )

@@ -7,7 +7,7 @@ nothing about whether it lives (decision 6).
 import asyncio
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +21,8 @@ from app.db.idempotency import KEPT, forget_old
 from app.db.reader import Reader
 from app.db.tables import Attempt, Job, WorkerRow
 from app.db.writer import Writer
-from app.engines.base import Engine, EngineDown
+from app.engines.all import Engines
+from app.engines.base import EngineDown
 from app.files import Files
 from app.jobs import states
 from app.jobs.states import State
@@ -37,18 +38,21 @@ UNREPORTED = timedelta(seconds=5)
 """A claimed attempt should be in its worker's next report; missing for so long, its driver is gone."""
 CLEAN_EVERY_SECONDS = 3600.0
 
+Present = Mapping[str, set[str] | EngineDown]
+"""For each engine the addresses of its workers, or why it cannot tell."""
+
 
 class Reconciler:
     def __init__(
         self,
         reader: Reader,
         writer: Writer,
-        engine: Engine,
+        engines: Engines,
         dispatcher: Dispatcher,
         files: Files,
         silence_seconds: float,
     ) -> None:
-        self._reader, self._writer, self._engine = reader, writer, engine
+        self._reader, self._writer, self._engines = reader, writer, engines
         self._dispatcher, self._files, self._silence = dispatcher, files, silence_seconds
         self._heard: dict[str, float] = {}
         self._running: dict[str, frozenset[str]] = {}
@@ -61,7 +65,7 @@ class Reconciler:
             self._running[worker_id] = frozenset(running)
 
     async def recover(self) -> None:
-        """At start-up, before the engine is up: what an earlier server left open.
+        """At start-up, before the engines are up: what an earlier server left open.
 
         An embedded cluster died with that server, so its attempts ended with it, which does not count against a job. Workers of
         an outside cluster get the time of one silence to report.
@@ -69,7 +73,7 @@ class Reconciler:
 
         def unit(db: Session) -> None:
             for worker in workers_up(db):
-                if self._engine.mode == "embedded":
+                if self._engines.embedded(worker.engine):
                     self._lost(db, worker, states.Event.SERVER_STOPPED, "The server stopped, and its cluster with it.")
                 else:
                     self.hear(worker.id)
@@ -77,9 +81,8 @@ class Reconciler:
         await self._writer.run(unit)
 
     async def interrupt(self) -> None:
-        """At shutdown, after the engine stopped: end what an embedded cluster was running. It does not count."""
-        if self._engine.mode == "embedded":
-            await self.recover()
+        """At shutdown, after the engines stopped: end what an embedded cluster was running. It does not count."""
+        await self.recover()
 
     async def dismiss(self, worker_id: str) -> None:
         """A worker leaves in good order: it stopped its work, which goes on elsewhere and does not count."""
@@ -103,13 +106,9 @@ class Reconciler:
     async def _sweep(self) -> None:
         await self._time_out()
         await self._forget_ended()
-        try:
-            present = await self._engine.workers()
-        except EngineDown:
-            present = None
+        present = await self._engines.present()
         await self._bury(present)
-        if present is not None:
-            await self._hand_over_again()
+        await self._hand_over_again({name for name, workers in present.items() if not isinstance(workers, EngineDown)})
         if time.monotonic() - self._cleaned > CLEAN_EVERY_SECONDS:
             self._cleaned = time.monotonic()
             await self._writer.run(lambda db: forget_old(db, now() - KEPT))
@@ -125,13 +124,14 @@ class Reconciler:
             await self._writer.run(unit)
 
     async def _forget_ended(self) -> None:
-        """Tell the engine which of its attempts have ended. What it knows is asked first: an attempt is open before it is known."""
-        known = self._engine.known()
+        """Tell the engines which of their attempts have ended. What they know is asked first: an attempt is open before it is known."""
+        known = [(engine, engine.known()) for engine in self._engines.values()]
         open_now = {attempt.id for attempt in await self._reader.run(running.open_attempts)}
-        for attempt_id in known - open_now:
-            await self._engine.forget(attempt_id)
+        for engine, attempt_ids in known:
+            for attempt_id in attempt_ids - open_now:
+                await engine.forget(attempt_id)
 
-    async def _bury(self, present: set[str] | None) -> None:
+    async def _bury(self, present: Present) -> None:
         """Find the workers that are gone, and the attempts whose driver is."""
         workers = await self._reader.run(workers_up)
         gone = {worker.id: self._why_gone(worker, present) for worker in workers}
@@ -157,9 +157,10 @@ class Reconciler:
 
         await self._writer.run(unit)
 
-    def _why_gone(self, worker: WorkerRow, present: set[str] | None) -> str | None:
+    def _why_gone(self, worker: WorkerRow, present: Present) -> str | None:
         silence = time.monotonic() - self._heard.get(worker.id, 0.0)
-        if present is not None and worker.address not in present and silence > SWEEP_SECONDS:
+        there = present.get(worker.engine, set[str]())  # of an engine that is named no longer there is nobody
+        if not isinstance(there, EngineDown) and worker.address not in there and silence > SWEEP_SECONDS:
             return f"The worker {worker.id} left the cluster."
         if silence > self._silence:
             return f"The worker {worker.id} said nothing for {silence:.0f} s."
@@ -175,8 +176,12 @@ class Reconciler:
             and attempt.id not in reported
         )
 
-    async def _hand_over_again(self) -> None:
-        for attempt in await self._reader.run(running.open_attempts):
+    async def _hand_over_again(self, up: Collection[str]) -> None:
+        def query(db: Session) -> list[Attempt]:
+            names = {worker.id: worker.engine for worker in workers_up(db)}
+            return [attempt for attempt in running.open_attempts(db) if names.get(attempt.worker_id) in up]
+
+        for attempt in await self._reader.run(query):
             if attempt.state == "placed" and now() - attempt.placed_at > UNCLAIMED:
                 await self._dispatcher.hand_over(attempt)
 

@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, MetaData, String, UniqueConstraint
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, MetaData, String, UniqueConstraint, event
 from sqlmodel import Field, SQLModel
 
+from app.control.placing import Demand
 from app.db.types import Json, UtcDateTime
 from app.jobs.states import FINAL, State
 
@@ -59,6 +60,7 @@ class Job(SQLModel, table=True):
         CheckConstraint(f"(finished_at IS NOT NULL) = ({one_of('state', sorted(FINAL))})", name="finished"),
         CheckConstraint("priority BETWEEN -100 AND 100", name="priority"),
         Index("ix_job_queue", "state", "priority", "created_at"),
+        Index("ix_job_demand", "state", "demand", "priority", "created_at", "id"),
         Index("ix_job_newest", "owner", "created_at", "id"),
     )
 
@@ -71,6 +73,9 @@ class Job(SQLModel, table=True):
     params: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
     execution: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
     plan: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
+    demand: str = Field(
+        default="", description="What it asks of a worker: `app.control.placing.Demand`, from its plan."
+    )
     labels: dict[str, str] = Field(sa_column=Column(Json, nullable=False))
     priority: int = 0
     timeout_seconds: float | None = None
@@ -87,6 +92,12 @@ class Job(SQLModel, table=True):
     error: dict[str, Any] | None = Field(default=None, sa_column=Column(Json))
     result: dict[str, Any] | None = Field(default=None, sa_column=Column(Json))
     provenance: dict[str, Any] | None = Field(default=None, sa_column=Column(Json))
+
+
+@event.listens_for(Job, "before_insert")
+def _tell_demand(mapper: Any, connection: Any, job: Job) -> None:
+    """Whoever makes a job makes its plan; what the queue looks by follows from it, and cannot be forgotten."""
+    job.demand = str(Demand.of(job.kind, job.plan))
 
 
 class JobLabel(SQLModel, table=True):

@@ -8,6 +8,17 @@ class EngineDown(Exception):
     """The cluster cannot be reached now; what was asked may be asked again."""
 
 
+class AskFailed(Exception):
+    """What was asked of a worker raised there; the words are its own."""
+
+
+def value_of(answer: Mapping[str, Any]) -> Any:
+    """What `workers.joining:answer` returned: a value, or the words of what was raised. Raises AskFailed."""
+    if "raised" in answer:
+        raise AskFailed(answer["raised"])
+    return answer["value"]
+
+
 class Engine(Protocol):
     """A long-lived cluster that runs attempts on named workers."""
 
@@ -36,7 +47,10 @@ class Engine(Protocol):
         ...
 
     async def ask(self, function: str, arguments: list[Any], address: str, seconds: float) -> Any:
-        """Call `package.module:function` on a worker and return its answer. Raises EngineDown, TimeoutError."""
+        """Call `package.module:function` on a worker and return its answer, which JSON can say.
+
+        Raises EngineDown where there is no such cluster or worker, TimeoutError, and AskFailed when the function raised.
+        """
         ...
 
     def known(self) -> set[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import dask
 from distributed import Client, Future, fire_and_forget
 
-from app.engines.base import EngineDown
-from app.engines.children import Child, keep_running
-from workers.contract import call_by_name
+from app.engines.base import EngineDown, value_of
+from app.engines.children import RETRY_SECONDS, Child, cancel_all, keep_up, keep_workers, noted
+from workers.contract import call_by_name, call_in_thread
 
 log = logging.getLogger(__name__)
 
@@ -23,12 +22,13 @@ SCHEDULER_SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None",
     "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
+    # What the pieces of a job share stays with its own worker, however many copies others fetched.
+    "DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False",
 }
 QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 """What Dask says of tasks and workers that end, the reconciler says better."""
 START_SECONDS = 30.0
 ASK_SECONDS = 5.0
-RETRY_SECONDS = 2.0
 
 
 class DaskEngine:
@@ -54,20 +54,11 @@ class DaskEngine:
 
     async def start(self, server_url: str) -> None:
         self._server_url = server_url
-        keep = self._keep_embedded if self.mode == "embedded" else self._keep_connected
-        self._keeper = asyncio.create_task(keep(), name="dask-engine")
+        embedded = self.mode == "embedded"
+        keep = keep_up("the Dask scheduler", self._run_cluster) if embedded else self._keep_connected()
+        self._keeper = asyncio.create_task(keep, name="dask-engine")
 
     # ---- keeping it up -----------------------------------------------------------------------------------------
-
-    async def _keep_embedded(self) -> None:
-        """A scheduler and its workers, together: when the scheduler ends, all of it starts anew."""
-        while True:
-            try:
-                code = await self._run_cluster()
-                log.warning("the Dask scheduler ended with code %s; starting it and its workers again", code)
-            except Exception as fault:  # whatever it is, without a cluster nothing runs: say it, and try again
-                log.error("the Dask cluster could not be started (%s: %s); trying again", type(fault).__name__, fault)
-                await asyncio.sleep(RETRY_SECONDS)
 
     async def _run_cluster(self) -> int:
         """Start a scheduler and its workers, and return the scheduler's exit code once it has ended and all are gone."""
@@ -76,17 +67,11 @@ class DaskEngine:
             stack.push_async_callback(scheduler.stop)
             client = await self._connect(address)
             stack.push_async_callback(self._disconnect, client)
-            arguments = ["dask", "--scheduler", address, "--server", self._server_url]
-            arguments += ["--threads", str(self._threads), "--lifeline"]
+            arguments = ["dask", "--scheduler", address, "--server", self._server_url, "--threads", str(self._threads)]
             # What Dask writes aside belongs under HOME, not in a shared temporary folder.
             environment = QUIET | {"DASK_TEMPORARY_DIRECTORY": str(self._folder)}
-            if self._token:
-                environment["TIDEMILL_JOIN_TOKEN"] = self._token
-            workers = [
-                asyncio.create_task(keep_running(f"worker {number}", "workers", arguments, environment))
-                for number in range(self._workers)
-            ]
-            stack.push_async_callback(_cancel_all, workers)
+            workers = keep_workers(self._workers, arguments, environment, self._token)
+            stack.push_async_callback(cancel_all, workers)
             return await scheduler.process.wait()
 
     async def _start_scheduler(self) -> tuple[Child, str]:
@@ -97,16 +82,8 @@ class DaskEngine:
         arguments = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
         arguments += ["--scheduler-file", str(note), "--preload", "workers.lifeline"]
         child = await Child.start("dask", arguments, SCHEDULER_SETTINGS | QUIET)
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                while child.process.returncode is None:
-                    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError, KeyError):
-                        return child, str(json.loads(note.read_text())["address"])
-                    await asyncio.sleep(0.02)
-        except BaseException:
-            await child.stop()
-            raise
-        raise EngineDown(f"the Dask scheduler ended with code {child.process.returncode} while starting")
+        facts = await noted(child, "the Dask scheduler", note, START_SECONDS)
+        return child, str(facts["address"])
 
     async def _keep_connected(self) -> None:
         """A client of an outside scheduler, made anew whenever the connection is lost."""
@@ -171,8 +148,16 @@ class DaskEngine:
 
     async def ask(self, function: str, arguments: list[Any], address: str, seconds: float) -> Any:
         client = self._running_client()
-        call = client.run(call_by_name, function, *arguments, workers=[address])
-        return (await asyncio.wait_for(call, seconds))[address]
+        if address not in await self.workers():  # Dask itself would try to reach it until the time is over
+            raise EngineDown(f"no worker at {address} is on the Dask cluster")
+        call = client.run(call_in_thread, "workers.joining:answer", function, arguments, workers=[address])
+        try:
+            answers = await asyncio.wait_for(call, seconds)
+        except TimeoutError:
+            raise
+        except (OSError, ValueError) as fault:  # what the function itself raised comes as an answer
+            raise EngineDown(f"the worker at {address} does not answer: {fault}") from fault
+        return value_of(answers[address])
 
     def known(self) -> set[str]:
         return set(self._futures)
@@ -185,10 +170,4 @@ class DaskEngine:
 
     async def stop(self) -> None:
         if self._keeper:
-            await _cancel_all([self._keeper])
-
-
-async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_all([self._keeper])

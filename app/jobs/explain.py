@@ -3,7 +3,8 @@
 from sqlmodel import Session
 
 from app.capabilities import queries as capabilities
-from app.control.placing import Candidate, choose, verdict
+from app.control import queries as running
+from app.control.placing import ANYWHERE, Candidate, Demand, choose, unfit, verdict
 from app.db.tables import Job
 from app.jobs import queries
 from app.jobs.schemas import Explanation, WorkerConsidered
@@ -11,37 +12,56 @@ from app.jobs.states import State
 
 
 def explanation(db: Session, job: Job) -> Explanation:
-    workers = capabilities.workers_up(db)
-    free = capabilities.free_resources(db, workers)
-    candidates = [Candidate(worker.id, worker.facts["threads"], free[worker.id]) for worker in workers]
+    demand = Demand.parse(job.demand)
+    candidates = running.candidates(db)
+    hosts = {worker.id: worker.facts["host"] for worker in capabilities.workers_up(db)}
     ahead = queries.ahead_of(db, job) if job.state == State.QUEUED else 0
     considered = [
-        WorkerConsidered(id=worker.id, host=worker.facts["host"], free=free[worker.id], verdict=verdict(candidate))
-        for worker, candidate in zip(workers, candidates, strict=True)
+        WorkerConsidered(
+            id=candidate.worker_id,
+            host=hosts[candidate.worker_id],
+            free=dict(candidate.free),
+            verdict=verdict(demand, candidate),
+        )
+        for candidate in candidates
     ]
     rules = [
         *job.plan["reasons"],
-        "Higher priority runs first, and the oldest among equals.",
-        "A job takes all computing threads of one worker.",
+        "Higher priority runs first, and the oldest among equals; one that no worker has room for is passed by.",
+        _room(demand),
     ]
     return Explanation(
         state=State(job.state),
-        summary=_summary(db, job, candidates, ahead),
+        summary=_summary(db, job, demand, candidates, ahead),
         rules=rules,
         jobs_ahead=ahead,
         workers=considered,
     )
 
 
-def _summary(db: Session, job: Job, candidates: list[Candidate], ahead: int) -> str:
+def _room(demand: Demand) -> str:
+    """What it takes of a worker, as a rule."""
+    if demand.place == ANYWHERE:
+        return "It takes no room of any worker."
+    home = "A job takes all computing threads of one worker"
+    if demand.spreads:
+        return f"{home}, its home; its pieces run on every worker of the {demand.place} cluster."
+    return f"{home}, and CUDA devices that are its alone meanwhile." if demand.devices else f"{home}."
+
+
+def _summary(db: Session, job: Job, demand: Demand, candidates: list[Candidate], ahead: int) -> str:
     if job.state != State.QUEUED:
         attempts = queries.attempts_of(db, job.id)
         where = f"attempt {attempts[-1].number} went to worker {attempts[-1].worker_id}" if attempts else "it never ran"
         return f"The job is {job.state}; {where}."
     if not candidates:
         return "It waits because no worker is there; the server's log tells why none has joined."
+    reasons = {unfit(demand, candidate) for candidate in candidates}
+    if None not in reasons:
+        return f"It waits because no worker could take it: each {'; or '.join(sorted(map(str, reasons)))}."
     if ahead:
         return f"It waits behind {ahead} job(s) of higher priority or greater age."
-    if choose(candidates) is None:
-        return "It is the next one; it waits because every worker is taken."
+    if choose(demand, candidates) is None:
+        able = "" if reasons == {None} else " that could take it"
+        return f"It is the next one; it waits because every worker{able} is taken."
     return "It is the next one, and a worker has room: it starts now."

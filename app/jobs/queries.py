@@ -47,6 +47,11 @@ def state_of(db: Session, job_id: str, owner: str | None = None) -> State:
     return State(row[0])
 
 
+def kind_of(db: Session, job_id: str) -> str:
+    """The kind of a job that is there, likewise without its parameters."""
+    return db.exec(select(Job.kind).where(Job.id == job_id)).one()
+
+
 def append_event(db: Session, job: Job, kind: str, data: dict[str, Any], at: datetime | None = None) -> None:
     """Write the next entry of the job's log, and tell who follows it."""
     job.last_seq += 1

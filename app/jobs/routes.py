@@ -13,7 +13,8 @@ from app.jobs.answers import answer_of, keyed_by, made
 from app.jobs.follow import until_final
 from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNotFinal, NotRetryable, QueueFull
 from app.jobs.queries import JobFilter
-from app.jobs.schemas import Batch, BatchAnswer, JobRequest, JobView, Plan
+from app.jobs.requests import Batch, JobRequest
+from app.jobs.schemas import BatchAnswer, JobView, Plan
 from app.jobs.states import State
 from app.jobs.views import listed
 from app.kit.catalogue import headers, responses
@@ -56,7 +57,7 @@ SUBMITTING = responses(*CREATING, UnsupportedMediaType)
 
 @router.post("", status_code=202, response_model=JobView, responses={**ACCEPTED, **SUBMITTING})
 async def submit_job(
-    body: Annotated[JobRequest, Body(openapi_examples=examples.MATRIX_PROFILE)],
+    body: Annotated[JobRequest, Body(openapi_examples=examples.JOBS)],
     request: Request,
     house: House,
     caller: Caller,
@@ -76,7 +77,7 @@ async def submit_job(
 
 @router.post("/plan", responses=responses(InvalidInput, UnsupportedMediaType, BackendUnavailable))
 async def plan_job(
-    body: Annotated[JobRequest, Body(openapi_examples=examples.MATRIX_PROFILE)],
+    body: Annotated[JobRequest, Body(openapi_examples=examples.JOBS)],
     house: House,
     caller: Caller,
 ) -> Plan:

@@ -1,79 +1,12 @@
-"""What a job looks like on the wire: what people send, what they get."""
+"""What people get to see of a job."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field
 
+from app.jobs.requests import Backend
 from app.jobs.states import State
 from app.kit.clock import Rfc3339
-from workers.contract import MatrixProfileParams, WholeNumber, plain_text
-
-Backend = Literal["cpu", "dask", "ray", "cuda"]
-
-
-class Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Execution(Request):
-    """Where and how to run."""
-
-    backend: Literal["auto"] | Backend = Field(
-        "auto", description="`cpu`: one worker; `dask` or `ray`: spread over the cluster; `cuda`: a worker with a GPU."
-    )
-    implementation: Literal["auto", "tiles", "stumpy"] = Field(
-        "auto", description="`tiles`: our own, exact and in pieces; `stumpy`: the library's function."
-    )
-    devices: (
-        Literal["auto"]
-        | Annotated[WholeNumber, Field(ge=1, le=1024)]
-        | Annotated[list[Annotated[WholeNumber, Field(ge=0, le=1023)]], Field(max_length=1024, fail_fast=True)]
-        | None
-    ) = Field(None, description="CUDA devices: `auto`, how many, or which indices; only with `backend: cuda`.")
-    fallback: Literal["allow", "forbid"] = Field(
-        "allow", description="Whether it may run elsewhere when the backend is not there; `forbid` answers 409 instead."
-    )
-
-    @model_validator(mode="after")
-    def devices_are_cuda(self) -> "Execution":
-        if self.devices is not None and self.backend != "cuda":
-            raise ValueError(
-                f"`devices` picks CUDA devices, but `backend` is {self.backend!r}; leave it out or ask for 'cuda'"
-            )
-        if self.devices == []:
-            raise ValueError("`devices` is an empty list; name at least one index, or leave it out")
-        return self
-
-
-LabelName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9._/-]+$")]
-LabelValue = Annotated[str, StringConstraints(max_length=255), AfterValidator(plain_text)]
-
-
-class JobFields(Request):
-    execution: Execution = Field(Execution(), description="Where and how to run; `auto` throughout unless you say so.")
-    priority: Annotated[WholeNumber, Field(ge=-100, le=100)] = Field(0, description="Higher runs first.")
-    timeout_seconds: Annotated[float, Field(gt=0, le=31_536_000, strict=True, allow_inf_nan=False)] | None = Field(
-        None, description="Limit of running time, all attempts together, in seconds."
-    )
-    max_attempts: Annotated[WholeNumber, Field(ge=1, le=100)] = Field(
-        3, description="How often a lost worker may make the job start again; the server's own stops do not count."
-    )
-    labels: Annotated[dict[LabelName, LabelValue], Field(max_length=64)] = Field(
-        {}, description="Names and values of your own, to find jobs by: `GET /jobs?label=name:value`."
-    )
-
-
-class MatrixProfileJob(JobFields):
-    kind: Literal["matrix_profile"]
-    params: MatrixProfileParams
-
-
-JobRequest = MatrixProfileJob
-"""The union of all kinds' requests, by `kind`."""
-
-
-class Batch(Request):
-    jobs: Annotated[list[JobRequest], Field(min_length=1, max_length=1000, fail_fast=True)]
 
 
 class Fallback(BaseModel):
@@ -82,20 +15,27 @@ class Fallback(BaseModel):
 
 
 class Estimate(BaseModel):
-    seconds: float | None = Field(description="From the speed measured on the workers; null where none was measured.")
-    peak_bytes: int
+    seconds: float | None = Field(
+        description="Of computing, from the speed measured on the workers; null where none was measured."
+    )
+    peak_bytes: int = Field(description="Memory of the computing process, beyond the interpreter's own.")
+    actual_seconds: float | None = Field(None, description="What computing took, once the job has succeeded.")
+    ratio: float | None = Field(None, description="Actual to estimated seconds: the error of the estimate.")
 
 
 class Plan(BaseModel):
     """Where the job runs, with which function, and why not where it was asked to."""
 
     backend: Backend
-    implementation: Literal["tiles", "stumpy"]
+    implementation: Literal["tiles", "stumpy", "probe"] = Field(description="`probe` only of a job that probes.")
     function: str
-    device: str
-    workers: int
+    device: str = Field(
+        description="`cpu`; `cuda:0` or `cuda:0,1`, or `cuda` where placement picks; `cuda-simulator`, which is a CPU."
+    )
+    devices: int | list[int] | None = Field(None, description="CUDA devices it needs: how many, or which.")
+    workers: int = Field(description="How many workers share it.")
     fallback: Fallback | None
-    acceleration_verified: bool
+    acceleration_verified: bool = Field(description="Whether it runs on a GPU where a GPU function was executed.")
     estimate: Estimate
     reasons: list[str] = Field(description="One sentence for each choice that was made.")
     warnings: list[str] = Field(description="What will run, but perhaps not as meant.")
@@ -124,7 +64,7 @@ class JobView(BaseModel):
     """A job as it is now."""
 
     id: str
-    kind: str
+    kind: str = Field(description="As asked for, or `probe`.")
     state: State
     phase: str | None
     progress: Progress

@@ -3,35 +3,29 @@
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
 
 from fastapi import Response
 from sqlmodel import Session
 
-from app.capabilities import queries as capabilities
 from app.control import attempts
 from app.datasets.queries import dataset_of
 from app.db.idempotency import Keyed, create_once, earlier
 from app.db.reader import Reader
 from app.db.tables import Job, JobDataset, JobLabel
 from app.db.writer import Writer, touch
-from app.files import Files
 from app.jobs import queries, states
-from app.jobs.checks import check_matrix_profile, size_of
-from app.jobs.planning import plan as plan_for
-from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNotFinal, NotRetryable, QueueFull
-from app.jobs.schemas import JobRequest, Plan
-from app.jobs.series import facts_of
+from app.jobs.admission import Admission, Planned
+from app.jobs.planning import UNVERIFIED
+from app.jobs.problems import JobIsFinal, JobNotFinal, NotRetryable, QueueFull
+from app.jobs.requests import REQUESTS, JobFields, JobRequest
+from app.jobs.schemas import Plan
+from app.jobs.series import datasets_in
 from app.jobs.states import FINAL, State
 from app.jobs.views import NO_PROGRESS
 from app.kit.clock import now
 from app.kit.idempotency import replay
 from app.kit.ids import new_id
-from app.kit.pointers import MOST_ERRORS
-from app.kit.problems import FieldError, InvalidInput
-from workers.contract import SeriesReference
 from workers.operations import OPERATIONS
 
 STOPPING_SECONDS = 10.0
@@ -41,41 +35,15 @@ Answer = Callable[[list[Job]], Response]
 """Makes the response out of the jobs that were made; it runs inside their transaction."""
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A request that passed every check, with what it was decided to become."""
-
-    request: JobRequest
-    plan: Plan
-    retry_of: str | None = None
-
-
 class JobService:
-    def __init__(self, reader: Reader, writer: Writer, files: Files, max_queue: int) -> None:
-        self.reader, self.writer, self.files, self.max_queue = reader, writer, files, max_queue
+    def __init__(self, reader: Reader, writer: Writer, admission: Admission, max_queue: int) -> None:
+        self.reader, self.writer, self.admission, self.max_queue = reader, writer, admission, max_queue
+        self.files = admission.files
 
     # ---- submitting --------------------------------------------------------------------------------------------
 
-    def planned(self, db: Session, request: JobRequest, owner: str, at: str = "") -> Planned:
-        """Run every check and decide where the job will run; `at` is where the request stands in a batch.
-
-        Raises InvalidInput with every fault's pointer, or BackendUnavailable.
-        """
-        params = request.params
-        series = facts_of(db, self.files, owner, params.series, f"{at}/params/series")
-        against = facts_of(db, self.files, owner, params.against, f"{at}/params/against") if params.against else None
-        found = check_matrix_profile(params, series, against)
-        if found.errors:
-            raise InvalidInput(" ".join(error.detail for error in found.errors), errors=below(at, found.errors))
-        operation, size = OPERATIONS[request.kind], size_of(params, series, against)
-        try:
-            plan = plan_for(operation, params.normalize, request.execution, size, capabilities.worker_facts(db))
-        except BackendUnavailable as refusal:
-            raise BackendUnavailable(refusal.detail, errors=below(at, refusal.errors)) from None
-        return Planned(request, plan.model_copy(update={"warnings": found.warnings}))
-
     async def plan(self, request: JobRequest, owner: str) -> Plan:
-        return (await self.reader.run(lambda db: self.planned(db, request, owner))).plan
+        return (await self.reader.run(lambda db: self.admission.planned(db, request, owner))).plan
 
     async def submit(
         self, requests: list[JobRequest], owner: str, keyed: Keyed | None, answer: Answer, batch: bool = False
@@ -85,22 +53,11 @@ class JobService:
             return replay(first)
 
         def check(db: Session) -> list[Planned]:
-            return self._all_planned(db, requests, owner) if batch else [self.planned(db, requests[0], owner)]
+            if batch:
+                return self.admission.all_planned(db, requests, owner)
+            return [self.admission.planned(db, requests[0], owner)]
 
         return await self._create(await self.reader.run(check), owner, keyed, answer)
-
-    def _all_planned(self, db: Session, requests: list[JobRequest], owner: str) -> list[Planned]:
-        """Every request of a batch, or InvalidInput with the faults of all of them."""
-        planned: list[Planned] = []
-        faults: list[FieldError] = []
-        for i, request in enumerate(requests):
-            try:
-                planned.append(self.planned(db, request, owner, f"/jobs/{i}"))
-            except InvalidInput as fault:
-                faults += fault.errors
-        if faults:
-            raise InvalidInput(" ".join(fault.detail for fault in faults[:3]), errors=faults[:MOST_ERRORS])
-        return planned
 
     async def retry(self, job_id: str, owner: str, keyed: Keyed | None, answer: Answer) -> Response:
         """A new job with the same body as this failed or cancelled one."""
@@ -111,10 +68,10 @@ class JobService:
             job = queries.job_of(db, job_id, owner)
             if job.state not in (State.FAILED, State.CANCELLED):
                 raise NotRetryable(f"The job is {job.state}; only a failed or cancelled job can be tried again.")
-            request = JobRequest.model_validate(
-                {name: getattr(job, name) for name in JobRequest.model_fields if hasattr(job, name)}
-            )
-            planned = self.planned(db, request, owner)
+            if job.kind not in OPERATIONS:
+                raise NotRetryable(f"A {job.kind} is made by `POST /capabilities/probes`; ask there for a new one.")
+            asked = {"kind", "params", *JobFields.model_fields}
+            planned = self.admission.planned(db, REQUESTS.validate_python(job.model_dump(include=asked)), owner)
             return [Planned(planned.request, planned.plan, retry_of=job.id)]
 
         return await self._create(await self.reader.run(check), owner, keyed, answer)
@@ -146,7 +103,7 @@ class JobService:
         db.add(job)
         db.flush()
         db.add_all(JobLabel(job_id=job.id, name=name, value=value) for name, value in request.labels.items())
-        for dataset_id in sorted(datasets_in(request)):
+        for dataset_id in sorted(datasets_in(OPERATIONS[request.kind], request.params)):
             dataset_of(db, dataset_id, owner)  # it may have been deleted since the checks
             db.add(JobDataset(job_id=job.id, dataset_id=dataset_id))
         queries.append_event(db, job, "state", {"from": None, "to": State.QUEUED})
@@ -210,16 +167,10 @@ class JobService:
         await asyncio.to_thread(shutil.rmtree, self.files.job(job_id), ignore_errors=True)
 
 
-def below(at: str, errors: Iterable[FieldError]) -> list[FieldError]:
-    """The same faults, of a request that stands at `at`."""
-    return [replace(error, pointer=at + error.pointer) for error in errors]
-
-
-def datasets_in(request: JobRequest) -> set[str]:
-    references: list[Any] = [request.params.series, request.params.against]
-    return {r.dataset for r in references if isinstance(r, SeriesReference) and r.dataset is not None}
-
-
 def fallback_sentence(plan: Plan) -> str:
     assert plan.fallback is not None
-    return f"{plan.fallback.wanted} was asked for; the job runs on {plan.backend} with {plan.implementation}: {plan.fallback.reason}."
+    unverified = "" if plan.fallback.wanted == "tiles" else f" {UNVERIFIED}"
+    return (
+        f"{plan.fallback.wanted} was asked for; the job runs on {plan.backend} with {plan.implementation}: "
+        f"{plan.fallback.reason}.{unverified}"
+    )

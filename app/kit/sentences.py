@@ -4,7 +4,7 @@ import difflib
 import json
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -69,6 +69,10 @@ def not_known(name: str, names: Iterable[str]) -> str:
 
 def _extra(location: Sequence[str | int], body_type: Any) -> str:
     *path, name = location
+    # Where a tag has told which of several bodies it is, the others' members are no help.
+    for at, step in enumerate(path):
+        if branches := _tagged(_reached(body_type, path[:at]), step):
+            return _extra([*path[at + 1 :], name], _any_of(branches))
     known = list(dict.fromkeys(field for model in _reached(body_type, path) for field in model.model_fields))
     homes = list(dict.fromkeys(_homes(body_type, str(name)))) if name not in known else []
     if homes:
@@ -79,7 +83,8 @@ def _extra(location: Sequence[str | int], body_type: Any) -> str:
 def _such_as(models: Sequence[type[BaseModel]]) -> str:
     extra = [model.model_config.get("json_schema_extra") for model in models]
     examples = [each for told in extra if isinstance(told, dict) for each in _list(told.get("examples"))]
-    return f", such as {' or '.join(json.dumps(each, ensure_ascii=False) for each in examples)}" if examples else ""
+    shown = dict.fromkeys(json.dumps(each, ensure_ascii=False) for each in examples)
+    return f", such as {' or '.join(shown)}" if shown else ""
 
 
 def _list(value: object) -> list[Any]:
@@ -94,10 +99,39 @@ def _object(body_type: Any) -> str:
 def _reached(annotation: Any, path: Sequence[str | int]) -> list[type[BaseModel]]:
     """The models that may stand at the end of `path`. Steps that are no members are names of union branches."""
     for step in path:
-        inner = [model.model_fields[step].annotation for model in _models(annotation) if step in model.model_fields]
-        if inner:
-            annotation = Union[tuple(inner)]  # noqa: UP007 - of as many as there are
+        models = list(_models(annotation))
+        inner = [model.model_fields[step].annotation for model in models if step in model.model_fields]
+        if isinstance(step, int):
+            inner = list(_items(annotation))
+        if narrower := inner or _tagged(models, step):
+            annotation = _any_of(narrower)
     return list(_models(annotation))
+
+
+def _tagged(models: Iterable[type[BaseModel]], tag: str | int) -> list[type[BaseModel]]:
+    """Those models that a member with this one value tells from the others."""
+    return [
+        model
+        for model in models
+        if any(get_origin(each.annotation) is Literal and tag in get_args(each.annotation) for each in _fields(model))
+    ]
+
+
+def _fields(model: type[BaseModel]) -> Iterable[Any]:
+    return model.model_fields.values()
+
+
+def _any_of(annotations: Iterable[Any]) -> Any:
+    return Union[tuple(annotations)]  # noqa: UP007 - of as many as there are
+
+
+def _items(annotation: Any) -> Iterator[Any]:
+    """What the lists that an annotation names hold."""
+    if get_origin(annotation) is list:
+        yield from get_args(annotation)
+    elif get_origin(annotation) in (Annotated, Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from _items(part)
 
 
 def _homes(annotation: Any, name: str, path: tuple[str, ...] = ()) -> Iterator[str]:

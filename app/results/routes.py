@@ -15,6 +15,7 @@ from app.db.tables import ArtifactRow, Job
 from app.jobs import queries
 from app.jobs.address import JobId
 from app.jobs.problems import NotReady
+from app.jobs.requests import PROBE
 from app.jobs.series import source_of
 from app.jobs.states import State
 from app.kit.catalogue import responses
@@ -56,8 +57,13 @@ class ArtifactView(BaseModel):
 
 
 def succeeded(db: Session, job_id: str, owner: str) -> None:
-    """Raise NotReady unless the job has a result."""
+    """Raise NotReady unless the job has a result, and NotFound where it is not of a kind that leaves one."""
     state = queries.state_of(db, job_id, owner)
+    if queries.kind_of(db, job_id) == PROBE:
+        raise NotFound(
+            f"A job that probes leaves no file and no plot: what it found is in `result` of `GET /jobs/{job_id}`, and in "
+            "`GET /capabilities`."
+        )
     if state is not State.SUCCEEDED:
         raise NotReady(f"The job is {state}; only a succeeded one has a result.")
 

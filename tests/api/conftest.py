@@ -19,11 +19,12 @@ def long_dataset(api: Api) -> str:
 
 @pytest.fixture
 def long_job(api: Api, long_dataset: str) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Submits jobs that run for many seconds; what still runs after the test is cancelled."""
+    """Submits jobs that run for many seconds, each on one worker; what still runs after the test is cancelled."""
     made: list[str] = []
 
     def submit(**fields: Any) -> dict[str, Any]:
-        job = api.submit({**profile(window=100, series={"dataset": long_dataset}), **fields})
+        body = profile(window=100, series={"dataset": long_dataset}) | {"execution": {"backend": "cpu"}}
+        job = api.submit({**body, **fields})
         made.append(job["id"])
         return job
 

@@ -617,36 +617,9 @@ def test_answers_do_not_wait_for_acknowledgements(api):
     assert min(api.get("/health/live").elapsed.total_seconds() for _ in range(20)) < 0.03
 
 
-# ---- health and capabilities -------------------------------------------------------------------------------------
+# ---- health ------------------------------------------------------------------------------------------------------
 
 
 def test_health(api):
     assert api.get("/health/live").status_code == 200
     assert api.get("/health/ready").status_code == 200
-
-
-def test_capabilities_are_probed_and_measured(api):
-    found = api.get("/capabilities").json()
-    assert TIME.fullmatch(found["probed_at"])
-    (engine,) = found["engines"]
-    assert (engine["name"], engine["mode"], engine["status"]) == ("dask", "embedded", "up")
-    assert len(engine["workers"]) == 2
-    for worker in engine["workers"]:
-        assert worker["resources"]["GPU"] == len(worker["gpus"])
-        assert worker["cpu"]["model"]
-        assert worker["cpu"]["cores"] >= 1
-        assert worker["memory_bytes"] > 0
-        assert {"python", "numba", "stumpy"} <= set(worker["versions"])
-        assert worker["speed"]["matrix_profile_cells_per_second"] > 0
-        for probe in worker["probes"]:
-            assert set(probe) == {"name", "evidence", "detail", "seconds", "at"}
-    (operation,) = found["operations"]
-    assert operation["kind"] == "matrix_profile"
-    assert set(operation["backends"]) == {"cpu", "dask", "ray", "cuda"}
-    for backend in operation["backends"].values():
-        assert backend["evidence"] in ("absent", "importable", "configured", "simulated", "executed")
-        assert backend["available"] <= (backend["evidence"] == "executed")
-        assert backend["available"] == (backend["reason"] is None)
-        assert backend["functions"]
-    assert operation["backends"]["cpu"]["available"]
-    assert operation["backends"]["cpu"]["functions"] == ["stump", "aamp"]

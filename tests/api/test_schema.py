@@ -12,6 +12,7 @@ from app.jobs import examples
 from app.main import create_app
 from app.settings import Settings
 from tests.api.asking import CSV, JSON, profile, table
+from workers.operations import OPERATIONS
 
 LATER = (
     "/motifs",
@@ -21,7 +22,6 @@ LATER = (
     "/append",
     "/metrics",
     "/deliveries",
-    "/probes",
     "/keys",
     "/sources",
 )
@@ -53,12 +53,28 @@ def test_it_tells_of_what_is_there_and_of_nothing_else(schema):
         *("/jobs/{job_id}/logs", "/jobs/{job_id}/cancel", "/jobs/{job_id}/retry", "/jobs/{job_id}/artifacts"),
         *("/jobs/{job_id}/artifacts/{name}", "/jobs/{job_id}/result", "/jobs/{job_id}/plot"),
         *("/datasets", "/datasets/{dataset_id}", "/datasets/{dataset_id}/content", "/datasets/{dataset_id}/series"),
-        *("/capabilities", "/health/live", "/health/ready", "/problems", "/problems/{slug}"),
+        *("/capabilities", "/capabilities/probes", "/health/live", "/health/ready", "/problems", "/problems/{slug}"),
     } == set(schema["paths"])
     assert not [path for path in schema["paths"] if path.endswith(LATER) or path.startswith("/internal")]
     text = str(schema)
     assert "webhook" not in text
     assert "HTTPValidationError" not in text
+
+
+def test_a_job_is_one_of_the_kinds_told_apart_by_its_kind(schema):
+    body = schema["paths"]["/jobs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["discriminator"]["propertyName"] == "kind"
+    assert set(body["discriminator"]["mapping"]) == set(OPERATIONS)
+    told = {
+        name: schema["components"]["schemas"][at.rpartition("/")[2]]
+        for name, at in body["discriminator"]["mapping"].items()
+    }
+    assert [{"$ref": at} for at in body["discriminator"]["mapping"].values()] == body["oneOf"]
+    for kind, request in told.items():
+        params = schema["components"]["schemas"][request["properties"]["params"]["$ref"].rpartition("/")[2]]
+        assert set(params["properties"]) == set(OPERATIONS[kind].params.model_fields)
+    shown = {example["value"]["kind"] for example in examples.JOBS.values()}
+    assert shown == set(OPERATIONS)
 
 
 def test_every_operation_has_a_name_and_a_summary(schema):
@@ -117,16 +133,12 @@ def test_headers_are_told(schema):
 
 @pytest.mark.parametrize("path", ["/jobs", "/jobs/plan"])
 def test_the_examples_are_in_the_document(schema, path):
-    assert (
-        schema["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
-        == examples.MATRIX_PROFILE
-    )
+    assert schema["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"] == examples.JOBS
 
 
-@pytest.mark.parametrize("name", examples.MATRIX_PROFILE)
+@pytest.mark.parametrize("name", examples.JOBS)
 def test_every_example_runs(api, name):
-    body = examples.MATRIX_PROFILE[name]["value"]
-    assert examples.MATRIX_PROFILE[name]["summary"]
+    body = examples.JOBS[name]["value"]
     assert api.post("/jobs/plan", json=body).status_code == 200
     answer = api.post("/jobs", json=body, headers={"Prefer": "wait=60"})
     assert (answer.status_code, answer.json()["state"]) == (200, "succeeded")

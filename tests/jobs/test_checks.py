@@ -7,17 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.jobs.checks import (
-    Findings,
-    SeriesFacts,
-    check_matrix_profile,
-    exclusion_zone,
-    finite_runs,
-    has_pair,
-    largest_window,
-    lonely_windows,
-    size_of,
-)
+from app.jobs.checks import CHECKS
+from app.jobs.checks.facts import Findings, SeriesFacts, common_runs, finite_runs
+from app.jobs.checks.neighbours import exclusion_zone, has_pair, largest_window, lonely_windows
 from app.jobs.series import _inline_gaps
 from tests import oracle
 from workers.contract import MatrixProfileParams
@@ -26,9 +18,9 @@ patterns = st.lists(st.booleans() | st.just(True), max_size=26)
 """Which samples are finite."""
 
 
-def facts(pattern, label="the series", identity=None) -> SeriesFacts:
+def facts(pattern, label="the series", identity=None, pointer="/params/series") -> SeriesFacts:
     values = [1.0 if finite else math.nan for finite in pattern]
-    return SeriesFacts(label, len(values), finite_runs(len(values), _inline_gaps(values)), identity)
+    return SeriesFacts(label, len(values), finite_runs(len(values), _inline_gaps(values)), identity, pointer)
 
 
 def whole_windows(pattern, window) -> list[int]:
@@ -51,6 +43,15 @@ def test_finite_runs_are_the_maximal_stretches(pattern):
     assert all(start < stop for start, stop in runs)
     assert all(stop < start for (_, stop), (start, _) in itertools.pairwise(runs))
     assert facts(pattern).longest_run() == max((stop - start for start, stop in runs), default=0)
+    assert [facts(pattern).whole_windows(m) for m in range(3, 9)] == [
+        len(whole_windows(pattern, m)) for m in range(3, 9)
+    ]
+
+
+@given(patterns, patterns)
+def test_common_runs_are_where_both_are_finite(one, other):
+    both = [a and b for a, b in zip(one, other, strict=False)]
+    assert common_runs(facts(one).finite, facts(other).finite) == facts(both).finite
 
 
 @given(patterns, st.integers(3, 27))
@@ -98,12 +99,17 @@ def test_the_exclusion_zone_is_a_quarter_rounded_up(window):
 GOOD = [True] * 40
 
 
+def unbounded(model, said):
+    """Params as the checks may get them, an infinite p among them, which the border refuses first."""
+    return model.model_validate({**said, "p": 1.0}).model_copy(update={"p": said.get("p", 2.0)})
+
+
 def check(pattern=GOOD, against=None, **params) -> Findings:
     said = {"series": {"values": []}, "window": 8, **params}
     if against is not None:
         said["against"] = {"values": []}
-    other = facts(against, "the other series") if against is not None else None
-    return check_matrix_profile(MatrixProfileParams.model_validate(said), facts(pattern), other)
+    others = [] if against is None else [facts(against, "the other series", pointer="/params/against")]
+    return CHECKS["matrix_profile"](unbounded(MatrixProfileParams, said), [facts(pattern), *others])
 
 
 def only(found: Findings):
@@ -127,6 +133,7 @@ def test_a_good_request_has_nothing_to_say():
         ({"k": 0}, "/params/k", "k is 0"),
         ({"k": 34}, "/params/k", "the series has only 33 windows of 8 values"),
         ({"k": 10, "against": [True] * 12}, "/params/k", "the other series has only 5 windows"),
+        ({"p": math.inf}, "/params/p", "the Chebyshev distance is not supported"),
         ({"p": 0.5}, "/params/p", "p is 0.5, but a p-norm needs p of at least 1"),
         ({"p": 0.5, "normalize": False}, "/params/p", "p is 0.5"),
         ({"pattern": []}, "/params/series", "the series is empty"),
@@ -188,15 +195,6 @@ def test_a_p_without_effect_is_told():
 def test_a_series_joined_with_itself_is_told():
     params = MatrixProfileParams.model_validate({"series": {"values": []}, "against": {"values": []}, "window": 8})
     same = facts(GOOD, identity="same")
-    [warning] = check_matrix_profile(params, same, same).warnings
+    [warning] = CHECKS["matrix_profile"](params, [same, same]).warnings
     assert "leave out `against`" in warning
-    assert check_matrix_profile(params, same, facts(GOOD, identity="else")).warnings == []
-
-
-@given(st.integers(3, 40), st.integers(3, 40), st.integers(1, 5))
-def test_the_size_counts_windows(n, m, k):
-    window = min(n, m)
-    params = MatrixProfileParams.model_validate({"series": {"values": []}, "window": window, "k": k})
-    size = size_of(params, facts([True] * n), facts([True] * m))
-    assert (size.windows, size.windows_against) == (n - window + 1, m - window + 1)
-    assert size_of(params, facts([True] * n), None).windows_against is None
+    assert CHECKS["matrix_profile"](params, [same, facts(GOOD, identity="else")]).warnings == []

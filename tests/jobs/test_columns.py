@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.datasets.columns import gaps, mapped
-from app.jobs.checks import finite_runs
+from app.jobs.checks.facts import finite_runs
 from app.jobs.series import _inline_gaps
 
 floats = st.lists(st.floats(width=64), max_size=40)

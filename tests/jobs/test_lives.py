@@ -36,6 +36,7 @@ def state_after(end: str, job: Job) -> str:
 
 
 pick = st.randoms(use_true_random=False)
+backends = st.sampled_from(["cpu", "dask", "ray"])
 
 
 class Lives(RuleBasedStateMachine):
@@ -44,7 +45,7 @@ class Lives(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp(prefix="yard"))
-        self.yard = Yard(self.home / "home")
+        self.yard = Yard(self.home / "home", ray="embedded")
         self.nonces = (f"nonce{i}" for i in itertools.count())
         self.placed: list[tuple[str, str]] = []
         self.granted: dict[str, tuple[str, str]] = {}
@@ -81,9 +82,9 @@ class Lives(RuleBasedStateMachine):
 
     # ---- people ------------------------------------------------------------------------------------------------
 
-    @rule(priority=st.sampled_from([-1, 0, 1]), max_attempts=st.integers(1, 2))
-    def submit(self, priority, max_attempts):
-        self.yard.submit(priority=priority, max_attempts=max_attempts)
+    @rule(priority=st.sampled_from([-1, 0, 1]), max_attempts=st.integers(1, 2), backend=backends)
+    def submit(self, priority, max_attempts, backend):
+        self.yard.queue(priority=priority, max_attempts=max_attempts, backend=backend)
 
     @precondition(lambda self: self.yard.look("SELECT 1 FROM job"))
     @rule(chance=pick)
@@ -106,8 +107,11 @@ class Lives(RuleBasedStateMachine):
             self.placed.append((attempt.id, attempt.worker_id))
             chosen = before[attempt.job_id]
             assert chosen.state == "queued"
-        room = max((free["CPU"] for free in self.yard.free().values()), default=0)
-        assert room < 1 or all(job.state != "queued" for job in self.yard.check().values())
+        engine_of = dict(self.yard.look("SELECT id, engine FROM worker"))
+        room = {engine_of[worker] for worker, free in self.yard.free().items() if free["CPU"] >= 1}
+        for job in self.yard.check().values():
+            if job.state == "queued":
+                assert not (room if job.plan["backend"] == "cpu" else room & {job.plan["backend"]})
 
     @precondition(lambda self: self.yard.look("SELECT 1 FROM job WHERE state IN ('queued', 'running')"))
     @rule(chance=pick)
@@ -132,9 +136,9 @@ class Lives(RuleBasedStateMachine):
     # ---- workers -----------------------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.yard.look("SELECT 1 FROM worker WHERE state = 'up'")) < 3)
-    @rule(cores=st.integers(1, 2))
-    def join(self, cores):
-        self.yard.join(threads=1, cores=cores)
+    @rule(cores=st.integers(1, 2), engine=st.sampled_from(["dask", "ray"]))
+    def join(self, cores, engine):
+        self.yard.join(threads=1, cores=cores, engine=engine)
 
     @precondition(lambda self: self.yard.look("SELECT 1 FROM worker WHERE state = 'up'"))
     @rule(chance=pick, how=st.sampled_from(["dies", "leaves", "is the server's"]), comes_back=st.booleans())
@@ -149,7 +153,7 @@ class Lives(RuleBasedStateMachine):
             self.restart()
         assert self.yard.read(lambda db: db.get_one(WorkerRow, worker)).state == "gone"
         if comes_back:
-            self.yard.join(name=worker)
+            self.yard.join(name=worker, engine=self.yard.read(lambda db: db.get_one(WorkerRow, worker).engine))
 
     @rule()
     def place_and_claim(self):

@@ -1,54 +1,127 @@
 """Where a job runs, and why: the table of what was asked and what the workers proved."""
 
-from dataclasses import replace
-
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.control.placing import Candidate, choose, verdict
+from app.jobs.checks import CHECKS
+from app.jobs.checks.facts import SeriesFacts
 from app.jobs.planning import BACKENDS, EVIDENCE_ORDER, WorkerFacts, availability, plan
 from app.jobs.problems import BackendUnavailable
-from app.jobs.schemas import Execution
-from workers.operations import OPERATIONS, Functions, Size
+from app.jobs.requests import Execution
+from tests.jobs.planned import anything, params_of, planned, series_of, worker
+from workers.operations import OPERATIONS
 
 PROFILE = OPERATIONS["matrix_profile"]
-ANYWHERE = replace(PROFILE, absent={})
-"""The operation as a later release may have it: nothing keeps it from any backend but the workers."""
-SIZE = Size(windows=1001, windows_against=None, window=50, k=1)
-EVERYTHING = dict.fromkeys(BACKENDS, ("executed", "a small case ran"))
+EVERYWHERE = [anything("a"), anything("b"), anything("c", "ray"), anything("d", "ray")]
+TABLE = [(kind, backend) for kind in OPERATIONS for backend in OPERATIONS[kind].functions]
 
 
-def worker(speed=1e6, threads=2, **evidence) -> WorkerFacts:
-    return WorkerFacts("w", threads, speed, {name: (proof, f"{name} is {proof}") for name, proof in evidence.items()})
+# ---- the table of functions ------------------------------------------------------------------------------------------
 
 
-def planned(operation=PROFILE, normalize=True, size=SIZE, workers=(), **execution):
-    return plan(operation, normalize, Execution.model_validate(execution), size, workers)
+def test_the_table_has_every_function_of_the_library():
+    names = {
+        name
+        for each in OPERATIONS.values()
+        for pair in each.functions.values()
+        for name in (pair.normalised, pair.p_norm)
+    }
+    assert names == {
+        *("stump", "mstump", "mpdist", "ostinato", "stimp", "aamp", "maamp", "aampdist", "aamp_ostinato", "aamp_stimp"),
+        *("stumped", "mstumped", "mpdisted", "ostinatoed", "stimped"),
+        *("aamped", "maamped", "aampdisted", "aamp_ostinatoed", "aamp_stimped"),
+        *("gpu_stump", "gpu_mpdist", "gpu_ostinato", "gpu_stimp"),
+        *("gpu_aamp", "gpu_aampdist", "gpu_aamp_ostinato", "gpu_aamp_stimp"),
+    }
+    assert len(names) == 28
 
 
-# ---- where ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("kind", "backend"), TABLE)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_each_backend_has_its_function(kind, backend, normalize):
+    made = planned(kind, 1050, EVERYWHERE, {"normalize": normalize}, backend=backend, fallback="forbid")
+    assert made.backend == backend
+    assert made.function == OPERATIONS[kind].functions[backend].pick(normalize)
+    assert made.fallback is None
+    assert made.acceleration_verified == (backend == "cuda")
+    assert made.workers == {"dask": 2, "ray": 2}.get(backend, 1)
+    assert made.device == ("cuda" if backend == "cuda" else "cpu")
+    assert any(f"`{made.function}`" in reason for reason in made.reasons)
 
 
-@pytest.mark.parametrize("asked", [{}, {"backend": "auto"}, {"backend": "cpu"}, {"implementation": "stumpy"}])
+@pytest.mark.parametrize("kind", OPERATIONS)
 @pytest.mark.parametrize("fallback", ["allow", "forbid"])
 @pytest.mark.parametrize("workers", [(), [worker(cpu="executed")]])
-def test_what_needs_nothing_special_runs_on_cpu_without_a_fallback(asked, fallback, workers):
-    made = planned(workers=workers, fallback=fallback, **asked)
-    assert (made.backend, made.implementation, made.function, made.device) == ("cpu", "stumpy", "stump", "cpu")
+@pytest.mark.parametrize("asked", [{}, {"backend": "auto"}, {"backend": "cpu"}, {"implementation": "stumpy"}])
+def test_what_needs_nothing_special_runs_on_cpu_without_a_fallback(kind, asked, fallback, workers):
+    made = planned(kind, 200, workers, fallback=fallback, **asked)
+    assert (made.backend, made.implementation, made.device, made.devices) == ("cpu", "stumpy", "cpu", None)
+    assert made.function == OPERATIONS[kind].functions["cpu"].normalised
     assert made.fallback is None
     assert not made.acceleration_verified
 
 
-@pytest.mark.parametrize("backend", ["dask", "ray", "cuda"])
-@pytest.mark.parametrize("workers", [(), [WorkerFacts("w", 2, 1e6, EVERYTHING)]])
-def test_what_this_release_cannot_do_falls_back_and_says_so_or_is_refused(backend, workers):
-    made = planned(workers=workers, backend=backend)
-    assert (made.backend, made.function) == ("cpu", "stump")
-    assert made.fallback.wanted == backend
+def test_a_ray_plan_says_whose_path_it_takes():
+    assert any(
+        "experimental and is not used" in reason for reason in planned(workers=EVERYWHERE, backend="ray").reasons
+    )
+    assert not any("experimental" in reason for reason in planned(workers=EVERYWHERE, backend="dask").reasons)
+
+
+# ---- fallbacks and refusals ------------------------------------------------------------------------------------------
+
+DASK_ONLY = [worker("a", cpu="executed", dask="executed", cuda="absent")]
+IN_SIMULATION = [worker("a", cpu="executed", dask="executed", cuda="simulated")]
+ONE_GPU = [worker("a", gpus=1, cpu="executed", cuda="executed")]
+
+ELSEWHERE = {
+    "nobody is there": ("matrix_profile", (), {}, {"backend": "cuda"}, "no worker has joined yet"),
+    "nobody has a GPU": ("matrix_profile", DASK_ONLY, {}, {"backend": "cuda"}, "cuda is absent"),
+    "an import is no proof": ("mpdist", [worker(cuda="importable")], {}, {"backend": "cuda"}, "cuda is importable"),
+    "nobody probed": ("matrix_profile", [worker()], {}, {"backend": "dask"}, "no worker has run the dask probe"),
+    "dask is not proved": ("matrix_profile", [worker(dask="absent")], {}, {"backend": "dask"}, "dask is absent"),
+    "no ray engine": ("matrix_profile", DASK_ONLY, {}, {"backend": "ray"}, "name ray in TIDEMILL_ENGINE"),
+    "a probe on another engine": (
+        "matrix_profile", [worker(ray="executed")], {}, {"backend": "ray"}, "no worker of the Ray engine has joined",
+    ),
+    "what it lacks elsewhere": ("matrix_profile", [worker(ray="absent")], {}, {"backend": "ray"}, "(ray is absent)"),
+    "no dask engine": ("mpdist", [anything("a", "ray")], {}, {"backend": "dask"}, "name dask in TIDEMILL_ENGINE"),
+    "no function": (
+        "multidimensional_profile", EVERYWHERE, {}, {"backend": "cuda"}, "STUMPY has no GPU function for a multidimensional profile",
+    ),
+    **{
+        f"an approximation on {backend}": (
+            "pan_profile", EVERYWHERE, {"percentage": 0.5}, {"backend": backend}, f"`{function}` is exact only",
+        )
+        for backend, function in (("dask", "stimped"), ("ray", "stimped"), ("cuda", "gpu_stimp"))
+    },
+    "a longer series than the simulator takes": (
+        "matrix_profile", IN_SIMULATION, {}, {"backend": "cuda"}, "series of up to 64 points, while the longest here has 1050",
+    ),
+    "a device that is not there": (
+        "matrix_profile", ONE_GPU, {}, {"backend": "cuda", "devices": [0, 3]}, "device 3 was asked for, and the largest worker",
+    ),
+    "more devices than there are": (
+        "matrix_profile", ONE_GPU, {}, {"backend": "cuda", "devices": 2}, "has one device, number 0",
+    ),
+    "a proof without a device": (
+        "matrix_profile", [worker(cuda="executed")], {}, {"backend": "cuda"}, "has no device",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "workers", "params", "asked", "reason"), ELSEWHERE.values(), ids=list(ELSEWHERE))
+def test_what_cannot_run_there_falls_back_and_says_so_or_is_refused(kind, workers, params, asked, reason):
+    made = planned(kind, 1050, workers, params, **asked)
+    assert (made.backend, made.device, made.devices, made.workers) == ("cpu", "cpu", None, 1)
+    assert made.fallback.wanted == asked["backend"]
+    assert reason in made.fallback.reason
     assert made.fallback.reason in made.reasons[0]
-    with pytest.raises(BackendUnavailable, match=f"'{backend}' was asked for, but ") as caught:
-        planned(workers=workers, backend=backend, fallback="forbid")
+    assert not made.acceleration_verified
+    assert "Acceleration was not verified." in made.reasons[0]
+    with pytest.raises(BackendUnavailable, match=f"'{asked['backend']}' was asked for, but ") as caught:
+        planned(kind, 1050, workers, params, fallback="forbid", **asked)
     assert caught.value.status == 409
     assert [error.pointer for error in caught.value.errors] == ["/execution/backend"]
     assert made.fallback.reason in caught.value.detail
@@ -68,119 +141,229 @@ def test_when_both_are_missing_the_backend_is_told_and_both_have_their_sentence(
     assert any("tile" in reason for reason in made.reasons)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("normalize", [True, False])
-def test_each_backend_has_its_function(backend, normalize):
-    made = planned(
-        ANYWHERE, normalize, workers=[WorkerFacts("w", 2, 1e6, EVERYTHING)], backend=backend, fallback="forbid"
-    )
-    assert made.backend == backend
-    assert made.function == PROFILE.functions[backend].pick(normalize)
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_an_approximation_is_auto_on_cpu_however_large(share):
+    made = planned("pan_profile", 3000, EVERYWHERE, {"percentage": share})
+    assert made.backend == ("cpu" if share < 1 else "cuda")
     assert made.fallback is None
-    assert any(f"`{made.function}`" in reason for reason in made.reasons)
+
+
+# ---- the simulator ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fallback", ["allow", "forbid"])
+@pytest.mark.parametrize("devices", [None, "auto", 1, [0]])
+def test_the_simulator_runs_what_asks_for_cuda_by_name_and_is_short(fallback, devices):
+    made = planned(
+        length=64, workers=IN_SIMULATION, params={"window": 8}, backend="cuda", fallback=fallback, devices=devices
+    )
+    assert (made.backend, made.device, made.devices, made.function) == ("cuda", "cuda-simulator", None, "gpu_stump")
+    assert made.fallback is None
+    assert not made.acceleration_verified
+    assert made.estimate.seconds is None
+    assert any("simulated" in reason for reason in made.reasons)
+    [warning] = made.warnings
+    assert "Acceleration was not verified." in warning
+
+
+def test_every_series_must_be_short():
+    params = params_of("mpdist", window=8)
+    made = plan(OPERATIONS["mpdist"], params, Execution(backend="cuda"), [64, 65], IN_SIMULATION)
+    assert (made.backend, made.fallback.wanted) == ("cpu", "cuda")
+    assert plan(OPERATIONS["mpdist"], params, Execution(backend="cuda"), [64, 64], IN_SIMULATION).backend == "cuda"
+
+
+@pytest.mark.parametrize("devices", [2, [1], [0, 1]])
+def test_the_simulator_is_one_device(devices):
+    made = planned(length=64, workers=IN_SIMULATION, params={"window": 8}, backend="cuda", devices=devices)
+    assert made.backend == "cpu"
+    assert "the simulator is one device, number 0" in made.fallback.reason
+
+
+def test_a_real_gpu_beside_a_simulator_is_taken():
+    made = planned(length=64, workers=[*IN_SIMULATION, *ONE_GPU], params={"window": 8}, backend="cuda")
+    assert (made.device, made.acceleration_verified) == ("cuda:0", True)
+
+
+# ---- devices ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "gpus", "device", "devices"),
+    [
+        (None, 1, "cuda:0", 1),
+        ("auto", 1, "cuda:0", 1),
+        (1, 2, "cuda", 1),
+        (2, 2, "cuda:0,1", 2),
+        (2, 3, "cuda", 2),
+        ([0], 2, "cuda:0", [0]),
+        ([1, 0], 2, "cuda:1,0", [1, 0]),
+    ],
+)
+def test_devices_are_what_was_asked_for_and_named_where_there_is_no_choice(asked, gpus, device, devices):
+    made = planned(workers=[worker(gpus=gpus, cuda="executed")], backend="cuda", devices=asked, fallback="forbid")
+    assert (made.device, made.devices) == (device, devices)
+    assert made.acceleration_verified
+
+
+# ---- what `auto` chooses ---------------------------------------------------------------------------------------------
+
+CELLS_5_S = 3211  # windows of 50 in a self-join of so many values are 5 million cells: 5 s at a million a second
+
+
+def cluster(engine: str, count: int) -> list[WorkerFacts]:
+    return [worker(f"{engine}{i}", engine, cpu="executed", **{engine: "executed"}) for i in range(count)]
+
+
+AUTO = {
+    "small work": (1000, cluster("dask", 2), "cpu", "spreading does not pay"),
+    "just not enough": (CELLS_5_S, cluster("dask", 2), "cpu", "spreading does not pay"),
+    "enough": (CELLS_5_S + 10, cluster("dask", 2), "dask", "several Dask workers share it"),
+    "one worker": (9000, cluster("dask", 1), "cpu", "nothing to spread over"),
+    "ray alone": (9000, cluster("ray", 2), "ray", "several Ray workers share it"),
+    "both": (9000, [*cluster("ray", 2), *cluster("dask", 2)], "dask", "several Dask workers share it"),
+    "one of each": (9000, [*cluster("ray", 1), *cluster("dask", 1)], "cpu", "nothing to spread over"),
+    "unproved": (9000, [worker("a"), worker("b", dask="executed")], "cpu", "nothing to spread over"),
+    "nobody measured": (9000, [worker("a", speed=0, dask="executed"), worker("b", speed=0, dask="executed")], "cpu", "been measured"),
+    "nobody there": (9000, [], "cpu", "been measured"),
+    "a GPU for large work": (9000, [*cluster("dask", 2), worker("g", gpus=1, cuda="executed")], "cuda", "has run a GPU function"),
+    "a GPU for less": (6000, [*cluster("dask", 2), worker("g", gpus=1, cuda="executed")], "dask", "share it"),
+    "a simulator": (9000, [*cluster("dask", 2), worker("g", cuda="simulated")], "dask", "share it"),
+    "a short series and a simulator": (60, [worker("g", cuda="simulated")], "cpu", "spreading does not pay"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("length", "workers", "backend", "because"), AUTO.values(), ids=list(AUTO))
+@pytest.mark.parametrize("fallback", ["allow", "forbid"])
+def test_auto(length, workers, backend, because, fallback):
+    made = planned(length=length, workers=workers, fallback=fallback)
+    assert made.backend == backend
+    assert made.fallback is None
+    assert made.reasons[0].startswith(f"`auto` chose {backend}: ")
+    assert because in made.reasons[0]
 
 
 def test_every_plan_gives_its_reasons():
     for backend in ("auto", *BACKENDS):
         for implementation in ("auto", "tiles", "stumpy"):
-            reasons = planned(backend=backend, implementation=implementation).reasons
-            assert len(reasons) >= 3
-            assert all(reason.endswith(".") for reason in reasons)
+            for workers in ((), EVERYWHERE):
+                reasons = planned(backend=backend, implementation=implementation, workers=workers).reasons
+                assert len(reasons) >= 3
+                assert all(reason.endswith(".") for reason in reasons)
 
 
-# ---- evidence ------------------------------------------------------------------------------------------------------
+# ---- evidence --------------------------------------------------------------------------------------------------------
 
 proofs = st.sampled_from(EVIDENCE_ORDER)
 
 
+@settings(deadline=None)
 @given(st.lists(proofs), st.sampled_from(BACKENDS))
 def test_nothing_is_available_on_less_than_executed(shown, backend):
-    workers = [worker(**{backend: proof}) for proof in shown]
-    available, evidence, reason = availability(ANYWHERE, backend, workers)
+    engine = backend if backend in ("dask", "ray") else "dask"
+    workers = [worker(engine=engine, **{backend: proof}) for proof in shown]
+    available, evidence, reason = availability(PROFILE, backend, workers)
     assert available == ("executed" in shown)
     assert evidence == max(shown, key=EVIDENCE_ORDER.index, default="absent")
     assert (reason is None) == available
 
 
-@given(st.lists(proofs), st.sampled_from(sorted(PROFILE.absent)))
-def test_what_this_release_lacks_is_not_available_on_any_proof(shown, backend):
-    available, _, reason = availability(PROFILE, backend, [worker(**{backend: proof}) for proof in shown])
-    assert not available
-    assert reason
-
-
 def test_the_reason_is_the_best_workers_own_word():
     workers = [worker(cuda="absent"), worker(cuda="simulated"), worker(cuda="importable")]
-    assert availability(ANYWHERE, "cuda", workers) == (False, "simulated", "cuda is simulated")
+    assert availability(PROFILE, "cuda", workers) == (False, "simulated", "cuda is simulated")
 
 
-def test_without_proof_it_says_what_is_missing():
-    assert availability(ANYWHERE, "cuda", []) == (False, "absent", "no worker has joined yet")
-    assert availability(ANYWHERE, "cuda", [worker(cpu="executed")]) == (
-        False,
-        "absent",
-        "no worker has run the cuda probe",
-    )
-    elsewhere = replace(ANYWHERE, functions={"cpu": Functions("f", "g")})
-    available, evidence, reason = availability(elsewhere, "cuda", [worker(cuda="executed")])
+def test_what_the_library_lacks_is_not_available_on_any_proof():
+    available, evidence, reason = availability(OPERATIONS["multidimensional_profile"], "cuda", EVERYWHERE)
     assert (available, evidence) == (False, "absent")
-    assert "has no function" in reason
+    assert "STUMPY has no GPU function" in reason
 
 
-# ---- the estimate --------------------------------------------------------------------------------------------------
+# ---- every request ---------------------------------------------------------------------------------------------------
 
-
-def test_the_estimate_takes_the_slowest_worker_it_may_land_on():
-    workers = [worker(speed=2e6), worker(speed=5e5), worker(speed=0.0)]
-    assert planned(workers=workers).estimate.seconds == pytest.approx(1001 * 1000 / 2 / 5e5)
-    join = replace(SIZE, windows_against=10)
-    assert planned(workers=workers, size=join).estimate.seconds == pytest.approx(1001 * 10 / 5e5)
-
-
-def test_without_a_measured_speed_there_is_no_estimate():
-    assert planned().estimate.seconds is None
-    assert planned(workers=[worker(speed=0.0)]).estimate.seconds is None
-    assert planned().estimate.peak_bytes > 0
-
-
-sizes = st.builds(
-    Size, st.integers(1, 10**7), st.none() | st.integers(1, 10**7), st.integers(3, 1000), st.integers(1, 50)
+evidence = st.dictionaries(st.sampled_from(BACKENDS), proofs.map(lambda proof: (proof, f"it is {proof}")))
+speeds = st.dictionaries(st.sampled_from(sorted(anything().speeds)), st.floats(0, 1e10))
+workers_up = st.lists(
+    st.builds(
+        WorkerFacts,
+        id=st.just("w"),
+        engine=st.sampled_from(["dask", "ray"]),
+        threads=st.integers(1, 64),
+        speeds=speeds,
+        gpus=st.integers(0, 3),
+        evidence=evidence,
+    ),
+    max_size=3,
 )
+executions = st.one_of(
+    st.builds(Execution, backend=st.sampled_from(["auto", "cpu", "dask", "ray"])),
+    st.builds(
+        Execution,
+        backend=st.just("cuda"),
+        devices=st.none() | st.just("auto") | st.integers(1, 4) | st.lists(st.integers(0, 4), min_size=1, unique=True),
+    ),
+).flatmap(
+    lambda chosen: st.builds(
+        chosen.model_copy,
+        update=st.fixed_dictionaries(
+            {
+                "fallback": st.sampled_from(["allow", "forbid"]),
+                "implementation": st.sampled_from(["auto", "tiles", "stumpy"]),
+            }
+        ).map(lambda update: update),
+    )
+)
+FIELDS = {
+    "window": st.integers(-1, 70),
+    "p": st.floats(0, 4),
+    "normalize": st.booleans(),
+    "k": st.integers(-1, 40),
+    "include": st.none() | st.lists(st.integers(0, 3)),
+    "discords": st.booleans(),
+    "percentage": st.floats(-1, 6),
+    "min_window": st.integers(-1, 70),
+    "max_window": st.none() | st.integers(-1, 70),
+    "step": st.integers(-1, 30),
+    "pre_scrump": st.booleans(),
+}
 
 
-@given(sizes, st.integers(1, 64))
-def test_more_work_never_needs_less(size, threads):
-    small = planned(size=size, workers=[worker(threads=threads)]).estimate
-    bigger = replace(size, windows=size.windows * 2, k=size.k + 1)
-    large = planned(size=bigger, workers=[worker(threads=threads + 1)]).estimate
-    assert large.seconds >= small.seconds
-    assert large.peak_bytes >= small.peak_bytes
+@st.composite
+def requests(draw):
+    """Any request, good or bad, with what is known of its series."""
+    kind = draw(st.sampled_from(sorted(OPERATIONS)))
+    operation = OPERATIONS[kind]
+    names = draw(st.sets(st.sampled_from(sorted(set(FIELDS) & set(operation.params.model_fields)))))
+    required = {"window"} & set(operation.params.model_fields)
+    count = draw(st.integers(1, 3)) if len(operation.series) == 1 and kind != "pan_profile" else len(operation.series)
+    params = operation.params.model_validate(
+        series_of(kind, count) | {name: draw(FIELDS[name]) for name in sorted(names | required)}
+    )
+    if kind == "matrix_profile":
+        count = draw(st.integers(1, 2))
+    length = draw(st.integers(0, 80))
+    lengths = [draw(st.sampled_from([length, length, 64, draw(st.integers(0, 80))])) for _ in range(count)]
+    return kind, params, [SeriesFacts(f"series {i}", n, [(0, n)] if n else []) for i, n in enumerate(lengths)]
 
 
-# ---- placing -------------------------------------------------------------------------------------------------------
-
-candidates = st.lists(
-    st.builds(lambda threads, free: (threads, free), st.integers(1, 4), st.integers(-1, 8)), max_size=6
-).map(lambda pairs: [Candidate(f"w{i}", threads, {"CPU": free}) for i, (threads, free) in enumerate(pairs)])
-
-
-@given(candidates)
-def test_a_job_takes_all_threads_of_the_fastest_worker_with_room(workers):
-    choice = choose(workers)
-    room = [w for w in workers if w.free["CPU"] >= w.threads]
-    if not room:
-        assert choice is None
+@settings(deadline=None)
+@given(requests(), executions, workers_up)
+def test_the_plan_of_what_the_checks_accept_is_total(request_, execution, workers):
+    kind, params, given_ = request_
+    if CHECKS[kind](params, given_).errors:
         return
-    [chosen] = [w for w in workers if w.worker_id == choice.worker_id]
-    assert chosen in room
-    assert choice.needs == {"CPU": chosen.threads}
-    assert chosen.threads == max(w.threads for w in room)
-
-
-@given(candidates)
-def test_the_verdict_agrees_with_the_choice(workers):
-    assert any(verdict(w).startswith("has room") for w in workers) == (choose(workers) is not None)
-
-
-def test_a_worker_without_cpus_gets_nothing():
-    assert choose([Candidate("w", 1, {}), Candidate("v", 1, {"GPU": 4})]) is None
+    lengths = [each.length for each in given_]
+    try:
+        made = plan(OPERATIONS[kind], params, execution, lengths, workers)
+    except BackendUnavailable:
+        assert execution.fallback == "forbid"
+        return
+    assert made.function == OPERATIONS[kind].functions[made.backend].pick(params.normalize)
+    assert made.backend == execution.backend or execution.backend == "auto" or made.fallback
+    if made.backend != "cpu":
+        wanted = "simulated" if made.device == "cuda-simulator" else "executed"
+        assert any(each.evidence.get(made.backend, ("",))[0] == wanted for each in workers)
+    assert made.acceleration_verified == (made.backend == "cuda" and made.device != "cuda-simulator")
+    assert made.estimate.seconds is None or made.estimate.seconds >= 0
+    assert made.estimate.peak_bytes > 0
+    assert made.workers >= 1

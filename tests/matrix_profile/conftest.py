@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from workers.contract import call_by_name
 from workers.environment import compute_environment
+from workers.operations import OPERATIONS
 
 if "numba" not in sys.modules:
     os.environ.update(compute_environment(threads=1))
@@ -62,11 +64,9 @@ def warm() -> None:
 
 
 @pytest.fixture
-def job(warm, tmp_path):
-    """Run one job on stored series: `job(series, window, against=…, times=…, **params)`."""
+def task(tmp_path):
+    """A task on stored series: `task(kind, {name: [values, …]}, times={name: …}, **params)`."""
     import numpy as np
-
-    from workers.matrix_profile.run import run
 
     def source(name: str, values, times) -> dict[str, Any]:
         np.save(tmp_path / f"{name}.npy", np.asarray(values, dtype=np.float64))
@@ -76,15 +76,51 @@ def job(warm, tmp_path):
             told["time_path"] = str(tmp_path / f"{name}.time.npy")
         return told
 
-    def start(series, window: int, *, against=None, times=None, against_times=None, **params) -> Done:
-        sources = {"series": source("series", series, times)}
-        if against is not None:
-            sources["against"] = source("against", against, against_times)
-        folder, heard = tmp_path / "attempt", Heard()
+    def make(kind: str, series: dict[str, list], *, times=None, plan=None, **params) -> dict[str, Any]:
+        times = times or {}
+        sources = {
+            name: [source(f"{name}{n or ''}", each, times.get(name)) for n, each in enumerate(several)]
+            for name, several in series.items()
+        }
+        folder = tmp_path / "attempt"
         folder.mkdir(exist_ok=True)
-        task = {"attempt": "att_1", "job": "job_1", "kind": "matrix_profile", "plan": {}, "folder": str(folder)}
-        answer = run(task | {"params": {"window": window, **params}, "sources": sources}, heard)
-        with np.load(folder / "result.npz") as stored:
-            return Done(answer, folder, heard, dict(stored))
+        told = {"attempt": "att_1", "job": "job_1", "kind": kind, "plan": plan or {}, "folder": str(folder)}
+        return told | {"params": params, "sources": sources}
+
+    return make
+
+
+@pytest.fixture
+def compute(warm, task):
+    """Run one job of any kind: `compute(kind, {name: [values, …]}, **params)`."""
+    import numpy as np
+
+    def start(kind: str, series: dict[str, list], **told) -> Done:
+        asked, heard = task(kind, series, **told), Heard()
+        answer = call_by_name(OPERATIONS[kind].run, asked, heard)
+        with np.load(Path(asked["folder"], "result.npz")) as stored:
+            return Done(answer, Path(asked["folder"]), heard, dict(stored))
 
     return start
+
+
+@pytest.fixture
+def job(compute):
+    """Run one matrix profile: `job(series, window, against=…, times=…, **params)`."""
+
+    def start(series, window: int, *, against=None, times=None, against_times=None, **params) -> Done:
+        named = {"series": [series]} | ({} if against is None else {"against": [against]})
+        both = {"series": times, "against": against_times}
+        return compute("matrix_profile", named, times=both, window=window, **params)
+
+    return start
+
+
+@pytest.fixture
+def spread(monkeypatch) -> dict[str, Any]:
+    """The plan of a job on a Dask cluster of two workers, whose pieces are computed here, one after the other."""
+    from workers.matrix_profile.ground import ClientHere
+    from workers.spread import client
+
+    monkeypatch.setattr(client, "ClientSpread", ClientHere)
+    return {"backend": "dask", "workers": 2}

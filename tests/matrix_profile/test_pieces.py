@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.matrix_profile.conftest import Heard
-from workers.matrix_profile import through_stumpy
+from workers.matrix_profile import ground, through_stumpy
+from workers.matrix_profile.ground import Ground
 
 A = np.random.default_rng(3).standard_normal(400).cumsum()
 B = np.random.default_rng(4).standard_normal(300).cumsum()
@@ -17,11 +18,11 @@ A[200] = B[50] = np.nan
 @pytest.mark.parametrize("against", [None, B], ids=["self", "AB"])
 @pytest.mark.parametrize(("normalize", "p"), [(True, 2.0), (False, 1.0), (False, 2.0), (False, 3.0)])
 def test_pieces_agree_with_the_whole(warm, monkeypatch, normalize, p, against, k):
-    heard, asked = Heard(), {"normalize": normalize, "p": p, "k": k}
-    whole = through_stumpy.compute(A, against, 20, report=heard, **asked)
+    asked = {"normalize": normalize, "p": p, "k": k, "ground": Ground(Heard())}
+    whole = through_stumpy.compute(A, against, 20, **asked)
     monkeypatch.setattr(through_stumpy, "PIECE_SECONDS", whole.seconds / 7)
     monkeypatch.setattr(through_stumpy, "MERGE_SECONDS_PER_WINDOW", 0.0)
-    cut = through_stumpy.compute(A, against, 20, report=heard, **asked)
+    cut = through_stumpy.compute(A, against, 20, **asked)
 
     assert whole.pieces == 1
     assert cut.pieces in (7, 8)
@@ -50,7 +51,7 @@ def test_progress_moves_with_every_piece(job, monkeypatch):
 def test_there_are_never_more_pieces_than_diagonals(warm, monkeypatch):
     monkeypatch.setattr(through_stumpy, "PIECE_SECONDS", 1e-12)
     monkeypatch.setattr(through_stumpy, "MERGE_SECONDS_PER_WINDOW", 0.0)
-    _, pieces = through_stumpy.plan(A[:30], None, 20, normalize=True, p=2.0, k=1)
+    _, pieces = through_stumpy.plan(A[:30], None, 20, normalize=True, k=1, ground=Ground(Heard()))
     assert pieces == 11 - 1 - 5
 
 
@@ -60,7 +61,7 @@ def test_what_stumpy_says_unexpectedly_reaches_the_user(warm, monkeypatch):
         warnings.warn("The window size, 'm = 20', may be too large", UserWarning, stacklevel=1)
         return found
 
-    heard, found = Heard(), through_stumpy.stumpy.stump(A, 20)
-    monkeypatch.setattr(through_stumpy.stumpy, "stump", stump)
-    through_stumpy.compute(A, None, 20, normalize=True, p=2.0, k=1, report=heard)
+    heard, found = Heard(), ground.stumpy.stump(A, 20)
+    monkeypatch.setattr(ground.stumpy, "stump", stump)
+    through_stumpy.compute(A, None, 20, normalize=True, p=2.0, k=1, ground=Ground(heard))
     assert heard.warnings == ["STUMPY: something new"]

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from workers.contract import Artifact
-from workers.matrix_profile import files
+from workers.matrix_profile import files, sheets
 from workers.matrix_profile.profile import Profile
 
 SERIES = np.sin(np.arange(120) / 4) + np.random.default_rng(0).standard_normal(120) / 10
@@ -156,7 +156,7 @@ def test_a_source_is_a_stretch_of_a_stored_column_or_the_values(job, tmp_path):
     np.save(stretch["path"], SERIES)
     values = [None if np.isnan(value) else value for value in SERIES[10:90]]
     for source in (stretch, {"name": "values", "values": values}):
-        task = {"params": {"window": 16}, "sources": {"series": source}, "folder": str(tmp_path / "attempt")}
+        task = {"params": {"window": 16}, "sources": {"series": [source]}, "folder": str(tmp_path / "attempt")}
         assert run(task, Heard())["summary"] == whole
 
 
@@ -165,9 +165,9 @@ def test_a_million_rows_are_written_in_seconds(tmp_path):
     distances = np.random.default_rng(0).random((rows, 1))
     numbers = np.arange(rows)
     profile = Profile(distances, numbers[:, None], numbers, numbers)
-    result = files.Result(profile, 50, numbers * 1_000_000, {"provenance": {}})
+    sheet = sheets.matrix_profile(profile, 50, numbers * 1_000_000)
     started = datetime.now(UTC)
-    files.save(result, tmp_path)
+    files.save(sheet, {"provenance": {}}, tmp_path)
     assert (datetime.now(UTC) - started).total_seconds() < 6
     said = json.loads((tmp_path / "result.json").read_text())
     assert said["distances"] == distances[:, 0].tolist()

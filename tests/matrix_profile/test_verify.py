@@ -55,8 +55,36 @@ def test_a_profile_wrong_throughout_in_a_consistent_way_is_caught_by_the_rows_co
     profile.indices[:, 0] = (np.arange(len(a)) + 100) % len(a)  # right distances of wrong neighbours
     profile.distances[:, 0] = measure.pairs(np.arange(len(a)), profile.indices[:, 0])
     checked, heard = check(profile, measure)
-    assert checked["max_abs_difference"] > 0.5
-    assert "differed and were replaced" in heard.warnings[0]
+    np.testing.assert_array_equal(profile.indices, true_profile(measure).indices)
+    assert checked["rows_recomputed"] == len(a)
+    assert checked["max_abs_difference"] < 1e-9
+    assert "all 285 were computed again" in heard.warnings[0]
+
+
+@pytest.mark.parametrize("distance", MEASURES)
+def test_a_profile_wrong_throughout_that_cannot_be_mended_in_time_fails(monkeypatch, distance):
+    monkeypatch.setattr(verify, "LEAST_SECONDS", 0.0)
+    a = Windows(SERIES * 1e-8, 16)  # also where all distances are small
+    measure = MEASURES[distance](a, a)
+    profile = true_profile(measure)
+    profile.indices[:, 0] = (np.arange(len(a)) + 100) % len(a)
+    profile.distances[:, 0] = measure.pairs(np.arange(len(a)), profile.indices[:, 0])
+    with pytest.raises(verify.Unverifiable, match="rows compared with the definition differed"):
+        check(profile, measure, seconds=0.0)
+
+
+def test_a_neighbour_where_there_is_none_is_noticed(monkeypatch):
+    """Distance 0 is as near to a missing one as a difference can tell."""
+    a = Windows(SERIES[:23], 16)
+    measure = Shapes(a, a)
+    profile = true_profile(measure)
+    assert np.isfinite(profile.distances).sum() < len(a)
+    differing, _ = verify._compare(profile, measure, np.arange(len(a)), self_join=True)
+    assert differing == 0
+    missing = np.flatnonzero(np.isinf(profile.distances[:, 0]))[0]
+    profile.distances[missing] = 0.0
+    differing, _ = verify._compare(profile, measure, np.arange(len(a)), self_join=True)
+    assert differing == 1
 
 
 def test_a_right_profile_passes_in_silence():
@@ -85,9 +113,10 @@ def test_quiet_windows_are_offered_to_all_others(monkeypatch):
 
 
 def test_what_there_is_no_time_for_is_said(monkeypatch):
+    """Windows in doubt that are right all the same: the rows compared agree, and the job succeeds with a warning."""
     monkeypatch.setattr(verify, "LEAST_SECONDS", 0.0)
     a = Windows(SERIES, 16)
     profile = true_profile(Shapes(a, a))
-    profile.distances[:100] = 0.0
+    profile.distances[:100] = 0.0  # measured again at once, but doubted
     _, heard = check(profile, Shapes(a, a), seconds=0.0)
     assert any("92 windows" in warning for warning in heard.warnings)

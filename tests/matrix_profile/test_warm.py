@@ -22,7 +22,7 @@ def child(folder):
     started, (reads, writes) = time.perf_counter(), os.pipe()
     if not (pid := os.fork()):
         os.mkdir(folder)
-        task = {"params": {"window": 100}, "sources": {"series": {"name": "walk", "values": values}}, "folder": folder}
+        task = {"params": {"window": 100}, "sources": {"series": [{"name": "walk", "values": values}]}, "folder": folder}
         warm.known_answer()
         os.write(writes, json.dumps(run(task, Silent())).encode())
         os._exit(0)
@@ -55,7 +55,48 @@ def test_a_child_of_a_warm_parent(warm, tmp_path, threads):
         assert child["seconds"] < 1.0  # 0.05 on an idle machine
 
 
+def test_a_warm_process_compiles_nothing_more(warm, compute, spread, monkeypatch):
+    """Whatever job comes first finds its kernels ready."""
+    import importlib
+
+    import numpy as np
+    from stumpy import cache
+
+    def compiled() -> dict[str, int]:
+        kernels = [
+            getattr(importlib.import_module(f"stumpy.{module}"), name) for module, name in cache.get_njit_funcs()
+        ]
+        from workers.matrix_profile.kernel import correlations
+
+        return {str(each.py_func): len(each.signatures) for each in [*kernels, correlations]}
+
+    a, b = np.random.default_rng(1).standard_normal((2, 80)).cumsum(axis=1)
+    a[20] = np.nan
+    before = compiled()
+    for plan in ({}, spread):
+        for distance in ({}, {"normalize": False}, {"normalize": False, "p": 1.5}):
+            told = {"plan": plan, **distance}
+            for k in (1, 3):
+                compute("matrix_profile", {"series": [a]}, window=10, k=k, **told)
+                compute("matrix_profile", {"series": [a], "against": [b]}, window=10, k=k, **told)
+            for order in ({}, {"include": [1]}, {"discords": True}):
+                compute("multidimensional_profile", {"series": [a, b]}, window=10, **order, **told)
+            compute("mpdist", {"a": [a], "b": [b]}, window=10, **told)
+            compute("consensus_motif", {"series": [a, b, a + b]}, window=10, **told)
+            compute("pan_profile", {"series": [a]}, min_window=8, max_window=9, **told)
+    for pre in (False, True):
+        for distance in ({}, {"normalize": False}):
+            compute(
+                "pan_profile", {"series": [a]}, min_window=8, max_window=9, percentage=0.5, pre_scrump=pre, **distance
+            )
+    assert compiled() == before
+
+
 def test_speed_is_measured(warm):
     from workers.matrix_profile.warm import measure
+    from workers.operations import OPERATIONS
 
-    assert measure(length=512) > 1e5
+    speed = measure()
+    kernels = {name for each in OPERATIONS.values() for name in (each.kernels.normalised, each.kernels.p_norm)}
+    assert set(speed) == {f"{name}_cells_per_second" for name in kernels}
+    assert all(value > 1e5 for value in speed.values())

@@ -78,3 +78,53 @@ def fail_to_warm():
 
 def warm_for_ever():
     time.sleep(600)
+
+
+def spread_stumped(values, window, pieces, reporter):
+    """`stumped` over whatever is behind this child's door."""
+    import numpy as np
+    import stumpy
+
+    from workers.spread import client
+
+    found = stumpy.stumped(client.ClientSpread(pieces, reporter), np.array(values), window)
+    return {
+        "distances": found.P_.astype(float).tolist(),
+        "indices": found.I_.tolist(),
+        "computed": dict(client.computed),
+    }
+
+
+def spread_mpdisted(a, b, window, pieces, reporter):
+    import numpy as np
+    import stumpy
+
+    from workers.spread.client import ClientSpread
+
+    return float(stumpy.mpdisted(ClientSpread(pieces, reporter), np.array(a), np.array(b), window))
+
+
+def use_up_memory(share):
+    raise MemoryError
+
+
+def spread_out_of_memory(reporter):
+    from workers.spread.client import ClientSpread
+
+    client = ClientSpread(2, reporter)
+    return client.gather([client.submit(use_up_memory, share) for share in range(2)])[0]
+
+
+def plain_stump(values, window, reporter):
+    import numpy as np
+    import stumpy
+
+    found = stumpy.stump(np.array(values), window)
+    return {"distances": found.P_.astype(float).tolist(), "indices": found.I_.tolist()}
+
+
+def plain_mpdist(a, b, window, reporter):
+    import numpy as np
+    import stumpy
+
+    return float(stumpy.mpdist(np.array(a), np.array(b), window))

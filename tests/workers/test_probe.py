@@ -1,48 +1,89 @@
 """The probe on a bare machine: what it says is what it did."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
+import psutil
 import pytest
 
 from workers import hardware, probe
+from workers.probes import clusters
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "workers.probe", *arguments], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-m", "workers.probe", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
     )
 
 
-def test_cpu_and_dask_are_executed_here():
-    done = run("--json")
+def found(*arguments: str, **environment: str) -> dict[str, dict]:
+    done = run(*arguments, "--json", **environment)
     assert done.returncode == 0, done.stderr
-    found = {line["name"]: line for line in json.loads(done.stdout)}
-    assert [found[name]["evidence"] for name in ("cpu", "dask")] == ["executed", "executed"]
-    assert all(line["detail"] and line["at"].endswith("Z") for line in found.values())
+    return {line["name"]: line for line in json.loads(done.stdout)}
+
+
+def test_cpu_dask_and_ray_are_executed_here_and_training_waits_for_its_release():
+    probes = found()
+    assert set(probes) == {"cpu", "dask", "ray", "cuda", "training"}
+    assert {name: probes[name]["evidence"] for name in ("cpu", "dask", "ray", "training")} == {
+        "cpu": "executed",
+        "dask": "executed",
+        "ray": "executed",
+        "training": "absent",
+    }
+    assert all(line["detail"] and line["at"].endswith("Z") for line in probes.values())
+
+
+def test_the_ray_probe_leaves_neither_processes_nor_files():
+    assert list(found("--check", "ray")) == ["ray"]
+    mark = f"{os.sep}{clusters.RAY_FOLDER}"
+    assert [p.pid for p in psutil.process_iter() if any(mark in word for word in _words(p))] == []
+    assert list(Path("/tmp").glob(f"{clusters.RAY_FOLDER}*")) == []
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 @pytest.mark.skipif(bool(hardware.gpus()), reason="this machine has a GPU")
 def test_a_machine_without_cuda_cannot_meet_require_cuda_and_says_why():
-    done = run("--check", "cuda", "--require-cuda")
+    done = run("--check", "dask", "--require-cuda")
     assert done.returncode == 3
-    assert "absent" in done.stdout
+    assert "dask       executed" in done.stdout
+    assert "cuda       absent" in done.stdout
     assert "libcuda" in done.stdout
+
+
+@pytest.mark.skipif(bool(hardware.gpus()), reason="this machine has a GPU")
+def test_the_simulator_is_evidence_of_its_own_kind_and_meets_no_requirement():
+    simulated = found("--check", "cuda", TIDEMILL_CUDA_SIMULATOR="true")["cuda"]
+    assert simulated["evidence"] == "simulated"
+    assert "not on a GPU" in simulated["detail"]
+    assert "libcuda" in simulated["detail"]
+    assert run("--check", "cuda", "--require-cuda", TIDEMILL_CUDA_SIMULATOR="true").returncode == 3
 
 
 def test_a_check_that_fails_proves_nothing_and_keeps_its_reason():
     def fails() -> probe.Finding:
         raise ArithmeticError("stump gave [1.0], and the truth is [0.0]")
 
-    found = probe.probed("cpu", fails)
-    assert found.evidence == "absent"
-    assert "the truth is [0.0]" in found.detail
+    broken = probe.probed("cpu", fails)
+    assert broken.evidence == "absent"
+    assert "the truth is [0.0]" in broken.detail
 
 
-def test_hardware_is_read_from_the_machine():
-    cpu = hardware.cpu()
-    assert cpu["cores"] >= 1
-    assert cpu["model"]
-    assert hardware.memory_bytes() > 1 << 28
-    assert {"python", "numpy", "numba", "stumpy", "dask"} <= set(hardware.versions())
+def test_a_cluster_that_computes_wrongly_is_not_executed():
+    assert clusters.judged("Dask", 42)[0] == "executed"
+    with pytest.raises(ArithmeticError, match="20 \\+ 22 = 41"):
+        clusters.judged("Ray", 41)

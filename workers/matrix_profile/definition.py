@@ -1,16 +1,16 @@
 """Distances straight from their definitions, each from its own two windows: nothing runs on from pair to pair."""
 
 import math
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
 
+from workers.matrix_profile.kernel import correlations
 from workers.matrix_profile.profile import Floats, Ints
 from workers.matrix_profile.windows import Windows, blocks
 
-KEPT = 1 << 23
-"""Samples of windows worth keeping between calls: 64 MiB."""
+FINEST = 1e-100
+"""A window whose length, beside the largest value, is below this is taken apart and scaled by itself."""
 
 
 class Measure(Protocol):
@@ -19,6 +19,7 @@ class Measure(Protocol):
     a: Windows
     b: Windows
     seconds_per_pair: float  # of `rows`, roughly
+    unit: float  # what an error near zero is relative to: sqrt(m); 0 where distances are exact relative to themselves
 
     def pairs(self, i: Ints, j: Ints) -> Floats:
         """Window i of `a` to window j of `b`, one by one: float64 (r,), inf where a window is not whole."""
@@ -45,8 +46,8 @@ class Shapes:
 
     def __init__(self, a: Windows, b: Windows) -> None:
         self.a, self.b = a, b
-        self.seconds_per_pair = 6e-8 + 3e-10 * a.m
-        self._kept: list[tuple[slice, Floats]] | None = None
+        self.seconds_per_pair = 1.2e-8 + 1.2e-10 * a.m
+        self.unit = math.sqrt(a.m)
 
     def transposed(self) -> "Shapes":
         return Shapes(self.b, self.a)
@@ -62,8 +63,11 @@ class Shapes:
 
     def rows(self, i: Ints) -> Floats:
         mine, found = self.a.shapes(i), np.empty((len(i), len(self.b)))
-        for part, shapes in self._all_of_b():
-            found[:, part] = mine @ shapes.T
+        lengths = self.b.spreads * math.sqrt(self.b.m)
+        fine = np.flatnonzero((lengths < FINEST) & self.b.whole & ~self.b.constant)
+        correlations(mine, self.b.scaled, self.b.levels, np.maximum(lengths, FINEST), found)
+        for part in blocks(len(fine), self.b.m):
+            found[:, fine[part]] = mine @ self.b.shapes(fine[part]).T
         np.subtract(1.0, found, out=found)
         np.maximum(found, 0.0, out=found)
         found *= 2.0 * self.a.m
@@ -83,15 +87,6 @@ class Shapes:
             return 0.0 if self.a.constant[i] and self.b.constant[j] else math.sqrt(self.a.m)
         x, y = (_standardised(w.values[n : n + w.m]) for w, n in ((self.a, i), (self.b, j)))
         return float(np.sqrt(((x - y) ** 2).sum()))
-
-    def _all_of_b(self) -> Iterable[tuple[slice, Floats]]:
-        """The shapes of b in blocks, kept for the next call where they fit 64 MiB."""
-        fresh = ((part, self.b.shapes(part)) for part in blocks(len(self.b), self.b.m))
-        if len(self.b) * self.b.m > KEPT:
-            return fresh
-        if self._kept is None:
-            self._kept = list(fresh)
-        return self._kept
 
 
 def _standardised(window: Floats) -> Any:

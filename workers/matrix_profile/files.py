@@ -1,4 +1,4 @@
-"""A full profile as files: JSON, CSV, Parquet and NPZ, each whole or not there at all."""
+"""A result as files: JSON, CSV, Parquet and NPZ, each whole or not there at all."""
 
 import hashlib
 import json
@@ -13,62 +13,68 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from workers.matrix_profile.profile import Ints, Profile
-from workers.matrix_profile.results import UNKNOWN_TIME, columns, finite, moments
+from workers.matrix_profile.results import finite
 
 CHUNK: Final = 1 << 16
 """Rows turned into Python objects at once."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """A profile with what its files say beside it. times_us: int64 (l,), when each window begins, or None."""
+class Sheet:
+    """A result, ready to be written in each of the four formats.
 
-    profile: Profile
-    window: int
-    times_us: Ints | None
-    about: dict[str, Any]
+    json: what its JSON says, in order: plain values, arrays (n,) or (n, k), or lists of arrays (n,), one list each;
+    non-finite numbers become null.  arrays: the NPZ.  tables: the tables of CSV and Parquet, in parts, given whether
+    their times are to be text.
+    """
+
+    json: dict[str, Any]
+    arrays: dict[str, Any]
+    tables: Callable[[bool], Iterator[Any]]
 
 
-def save(result: Result, folder: Path) -> list[dict[str, Any]]:
-    """Write the four files into `folder`. Returns an artifact {name, bytes, sha256, media_type} for each."""
-    return [_file(folder / name, media_type, write, result) for name, media_type, write in FORMATS]
+def save(sheet: Sheet, about: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """Write the four files into `folder`; `about` stands at the end of the JSON. Returns an artifact {name, bytes,
+    sha256, media_type} for each."""
+    whole = Sheet(sheet.json | about, sheet.arrays, sheet.tables)
+    return [_file(folder / name, media_type, write, whole) for name, media_type, write in FORMATS]
 
 
-def _json(result: Result, out: IO[bytes]) -> None:
+def _json(sheet: Sheet, out: IO[bytes]) -> None:
     """Strict JSON, streamed: a value of a million rows never stands in memory as Python objects."""
-    out.write(b"{")
-    for name, values in _lists(result).items():
-        out.write(f'"{name}": ['.encode())
-        for part in _chunks(len(values)):
-            text = json.dumps(_plain(name, values[part]), allow_nan=False)
-            out.write((", " if part.start else "").encode() + text[1:-1].encode())
-        out.write(b"],\n")
-    out.write(json.dumps(result.about | {"window": result.window, "k": result.profile.k}, allow_nan=False)[1:].encode())
+    for number, (name, value) in enumerate(sheet.json.items()):
+        out.write(b",\n" if number else b"{")
+        out.write(f"{json.dumps(name)}: ".encode())
+        if isinstance(value, np.ndarray):
+            _array(value, out)
+        elif isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+            for row, values in enumerate(value):
+                out.write(b",\n" if row else b"[")
+                _array(values, out)
+            out.write(b"]")
+        else:
+            out.write(json.dumps(value, allow_nan=False).encode())
+    out.write(b"}")
 
 
-def _plain(name: str, values: Any) -> Any:
-    return moments(values) if name == "at" else finite(values) if name == "distances" else values.tolist()
+def _array(values: Any, out: IO[bytes]) -> None:
+    out.write(b"[")
+    for part in chunks(len(values)):
+        text = json.dumps(finite(values[part]), allow_nan=False)
+        out.write((", " if part.start else "").encode() + text[1:-1].encode())
+    out.write(b"]")
 
 
-def _lists(result: Result) -> dict[str, Any]:
-    """The profile's arrays by the names they have in a result; of k=1, vectors."""
-    profile, first = result.profile, slice(None) if result.profile.k > 1 else 0
-    lists = {"distances": profile.distances[:, first], "indices": profile.indices[:, first]}
-    lists |= {"left_indices": profile.left, "right_indices": profile.right}
-    return lists if result.times_us is None else lists | {"at": result.times_us}
-
-
-def _csv(result: Result, out: IO[bytes]) -> None:
+def _csv(sheet: Sheet, out: IO[bytes]) -> None:
     layout = pa.csv.WriteOptions(include_header=False, quoting_style="none")
-    for number, table in enumerate(_tables(result, as_text=True)):
+    for number, table in enumerate(sheet.tables(True)):
         if not number:
             out.write((",".join(table.column_names) + "\n").encode())
         pa.csv.write_csv(table, out, layout)
 
 
-def _parquet(result: Result, out: IO[bytes]) -> None:
-    tables = _tables(result, as_text=False)
+def _parquet(sheet: Sheet, out: IO[bytes]) -> None:
+    tables = sheet.tables(False)
     first = next(tables)
     with pa.parquet.ParquetWriter(out, first.schema, compression="zstd") as writer:
         writer.write_table(first)
@@ -76,8 +82,8 @@ def _parquet(result: Result, out: IO[bytes]) -> None:
             writer.write_table(table)
 
 
-def _npz(result: Result, out: IO[bytes]) -> None:
-    np.savez(out, **{{"at": "time_us"}.get(name, name): values for name, values in _lists(result).items()})
+def _npz(sheet: Sheet, out: IO[bytes]) -> None:
+    np.savez(out, **sheet.arrays)
 
 
 FORMATS: Final = (
@@ -88,37 +94,15 @@ FORMATS: Final = (
 )
 
 
-def _tables(result: Result, *, as_text: bool) -> Iterator[Any]:
-    """The profile as tables of CHUNK rows: index, time?, distance, neighbor, left, right; nulls where inf."""
-    profile = result.profile
-    for part in _chunks(profile.windows):
-        table = {"index": pa.array(np.arange(part.start, part.stop))}
-        if result.times_us is not None:
-            table["time"] = _moments(result.times_us[part], as_text=as_text)
-        for number, name in enumerate(columns("distance", profile.k)):
-            distances = profile.distances[part, number]
-            table[name] = pa.array(distances, mask=~np.isfinite(distances))
-        for number, name in enumerate(columns("neighbor", profile.k)):
-            table[name] = pa.array(np.ascontiguousarray(profile.indices[part, number]))
-        table |= {"left": pa.array(profile.left[part]), "right": pa.array(profile.right[part])}
-        yield pa.table(table)
-
-
-def _moments(times_us: Ints, *, as_text: bool) -> Any:
-    if as_text:
-        return pa.array(moments(times_us), type=pa.string())
-    return pa.array(times_us, type=pa.int64(), mask=times_us == UNKNOWN_TIME).cast(pa.timestamp("us", tz="UTC"))
-
-
-def _chunks(rows: int) -> Iterator[slice]:
+def chunks(rows: int) -> Iterator[slice]:
     return (slice(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK))
 
 
-def _file(path: Path, media_type: str, write: Callable[[Result, IO[bytes]], None], result: Result) -> dict[str, Any]:
+def _file(path: Path, media_type: str, write: Callable[[Sheet, IO[bytes]], None], sheet: Sheet) -> dict[str, Any]:
     """Write under another name, put it on the disk, then give it its own."""
     unfinished = path.with_name(path.name + ".partial")
     with unfinished.open("wb") as out:
-        write(result, out)
+        write(sheet, out)
         out.flush()
         os.fsync(out.fileno())
     unfinished.replace(path)

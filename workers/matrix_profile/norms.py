@@ -18,6 +18,7 @@ class Norms:
     def __init__(self, a: Windows, b: Windows, p: float) -> None:
         self.a, self.b, self.p = a, b, p
         self.seconds_per_pair = 3e-8 + (4e-9 if p in (1.0, 2.0) else 8e-9 if p in SMALL_POWERS else 2.5e-8) * a.m
+        self.unit = 0.0
 
     def transposed(self) -> "Norms":
         return Norms(self.b, self.a, self.p)

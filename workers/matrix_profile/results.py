@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.matrix_profile.profile import Floats, Ints, Profile
+from workers.matrix_profile.profile import Ints, Profile
 
 UNKNOWN_TIME = np.iinfo(np.int64).min
 
@@ -53,8 +53,13 @@ def columns(name: str, k: int) -> list[str]:
     return [name] if k == 1 else [f"{name}_{number}" for number in range(1, k + 1)]
 
 
-def finite(distances: Floats) -> Any:
-    """Distances as JSON has them: None where there is no neighbour; one list a row where there are several columns."""
-    kept = distances.astype(object)
-    kept[~np.isfinite(distances)] = None
+def finite(values: Any) -> Any:
+    """An array as JSON has it: None for what is not finite, times as texts; one list a row where there are several
+    columns."""
+    if values.dtype.kind == "M":
+        return moments(values.astype(np.int64))
+    if values.dtype.kind != "f":
+        return values.tolist()
+    kept = values.astype(object)
+    kept[~np.isfinite(values)] = None
     return kept.tolist()

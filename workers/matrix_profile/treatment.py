@@ -1,10 +1,11 @@
-"""Shifting and scaling a series so that STUMPY's arithmetic stays far from its weak spots; the distances do not change.
+"""Shifting and scaling series so that STUMPY's arithmetic stays far from its weak spots; the distances do not change.
 
 A z-normalised distance forgets offset and amplitude, so each series is centred and scaled on its own. A p-norm
-forgets the offset only if both series lose the same one, and follows the amplitude: one power of two for both, and the
-distances are multiplied back. Powers of two change no digit.
+forgets the offset only if all series lose the same one, and follows the amplitude: one power of two for all series of
+a job, and the distances are multiplied back. Powers of two change no digit. Every backend gets the treated series.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,30 +25,40 @@ LARGEST_BITS = 990
 class Treated:
     """Series ready for STUMPY, how to turn its distances back (`· 2^exponent`), and what was done, for provenance."""
 
-    a: Floats
-    b: Floats | None
+    series: list[Floats]
     exponent: int
     described: dict[str, Any]
 
+    def distances(self, found: Floats) -> Floats:
+        """Distances between treated series as distances between the series as they came."""
+        return np.asarray(np.ldexp(found, self.exponent))
 
-def treat(a: Floats, b: Floats | None, *, normalize: bool, p: float) -> Treated:
-    """Prepare one self-join (`b` is None) or AB-join. Non-finite values stay where they are."""
-    return _for_shapes(a, b) if normalize else _for_norms(a, b, p)
+    def back(self, distances: Floats) -> Floats:
+        """The other way."""
+        return np.asarray(np.ldexp(distances, -self.exponent))
 
 
-def _for_shapes(a: Floats, b: Floats | None) -> Treated:
-    done = [_centred(each) for each in (a, b) if each is not None]
+def treat(series: Sequence[Floats], *, normalize: bool, p: float) -> Treated:
+    """Prepare all series of a job, each float64 (n,). Non-finite values stay where they are.
+
+    A window of equal values stays one of equal values, so STUMPY's own look for constant windows finds all of them.
+    """
+    return _for_shapes(series) if normalize else _for_norms(series, p)
+
+
+def _for_shapes(series: Sequence[Floats]) -> Treated:
+    done = [_centred(each) for each in series]
     described = {"centred": [offset for _, offset, _ in done], "scaled_by_two_to": [e for _, _, e in done]}
-    return Treated(done[0][0], done[1][0] if b is not None else None, 0, described)
+    return Treated([values for values, _, _ in done], 0, described)
 
 
-def _for_norms(a: Floats, b: Floats | None, p: float) -> Treated:
-    largest = max(_exponent(a), _exponent(a if b is None else b))
+def _for_norms(series: Sequence[Floats], p: float) -> Treated:
+    largest = max(_exponent(each) for each in series)
     if largest > LARGEST_BITS:
         raise InvalidInput("values beyond 1e298 have p-norm distances no 64-bit number holds; divide the series first")
     shift = min(40, int(HEADROOM_BITS / p)) - largest - 1  # a difference has one bit more than the values
-    other = None if b is None else np.ldexp(b, shift)
-    return Treated(np.ldexp(a, shift), other, -shift, {"centred": None, "scaled_by_two_to": shift})
+    described = {"centred": None, "scaled_by_two_to": shift}
+    return Treated([np.ldexp(each, shift) for each in series], -shift, described)
 
 
 def _centred(values: Floats) -> tuple[Floats, float, int]:

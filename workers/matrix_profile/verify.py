@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from workers.failures import JobFailure
 from workers.matrix_profile import exact
 from workers.matrix_profile.definition import Measure
 from workers.matrix_profile.doubt import PAIR_TOLERANCE, Doubts, doubts
@@ -23,16 +24,30 @@ LEAST_SECONDS: Final = 4.0
 """What mending may always take; it may also take as long as the profile itself."""
 
 
-def verify(profile: Profile, measure: Measure, *, self_join: bool, seconds: float, report: Reporter) -> dict[str, Any]:
+class Unverifiable(JobFailure):
+    """The result could not be shown to be right: rows compared with the definition differ, and too many to compute anew."""
+
+    slug, title, status = "unverifiable", "The result could not be verified", 500
+
+
+def verify(
+    profile: Profile,
+    measure: Measure,
+    *,
+    self_join: bool,
+    seconds: float,
+    report: Reporter,
+    sampled: int = SAMPLED_ROWS,
+) -> dict[str, Any]:
     """Mend `profile` in place and say how well it agrees with the definition.
 
-    seconds: how long the profile was expected to take. Returns {"rows_checked", "max_abs_difference",
-    "rows_recomputed"}: rows compared in full after mending, their largest difference before they too were replaced,
-    and the rows computed anew on the way.
+    seconds: how long the profile was expected to take. sampled: rows taken at random. Returns {"rows_checked",
+    "max_abs_difference", "rows_recomputed"}: rows compared in full after mending, their largest difference then, and
+    the rows computed anew on the way. Raises Unverifiable where they differ and not all rows can be computed anew.
     """
     before = exact.remeasure(profile, measure)
     found = doubts(profile, measure, before, self_join=self_join)
-    allowed = max(SAMPLED_ROWS, int((LEAST_SECONDS + seconds) / (measure.seconds_per_pair * len(measure.b))))
+    allowed = allowed_rows(seconds, measure.seconds_per_pair * len(measure.b))
     mended, left = found.rows[:allowed], found.rows[allowed:]
     _mend(profile, measure, found, mended, allowed, self_join=self_join)
     if found.wrong:
@@ -49,8 +64,33 @@ def verify(profile: Profile, measure: Measure, *, self_join: bool, seconds: floa
             "the distances given are exact for the pairs named",
             uncertain=len(left),
         )
-    checked = _spot_check(profile, measure, allowed, self_join=self_join, report=report)
-    return checked | {"rows_recomputed": len(mended)}
+    rows = chosen_rows(profile, measure, sampled)
+    differing, largest = _compare(profile, measure, rows, self_join=self_join)
+    recomputed = len(mended)
+    if differing:
+        recomputed = len(measure.a)
+        settle(differing, len(rows), recomputed, allowed, report)
+        exact.recompute(profile, measure, np.arange(recomputed), self_join=self_join)
+        differing, largest = _compare(profile, measure, rows, self_join=self_join)
+        if differing:
+            raise Unverifiable(f"{differing} of {len(rows)} rows differ from the definition also when computed from it")
+    return {"rows_checked": len(rows), "max_abs_difference": largest, "rows_recomputed": recomputed}
+
+
+def allowed_rows(seconds: float, seconds_per_row: float) -> int:
+    """How many rows mending may compute anew."""
+    return max(SAMPLED_ROWS, int((LEAST_SECONDS + seconds) / seconds_per_row))
+
+
+def settle(differing: int, checked: int, rows: int, allowed: int, report: Reporter) -> None:
+    """What follows when rows compared with the definition differ: all are computed anew, or the job fails."""
+    seen = f"{differing} of {checked} rows compared with the definition differed from it"
+    if rows > allowed:
+        raise Unverifiable(
+            f"{seen}, and computing all {rows} anew would take too long. Send a shorter series, or one without bursts, "
+            "sentinels or stretches that are millions of times quieter than the rest."
+        )
+    report.warning(f"{seen}; all {rows} were computed again, exactly", rows=differing)
 
 
 def _mend(profile: Profile, measure: Measure, found: Doubts, rows: Ints, allowed: int, *, self_join: bool) -> None:
@@ -60,26 +100,25 @@ def _mend(profile: Profile, measure: Measure, found: Doubts, rows: Ints, allowed
     exact.offer(profile, measure, np.flatnonzero(found.quiet)[:allowed], others, self_join=self_join)
 
 
-def _spot_check(
-    profile: Profile, measure: Measure, allowed: int, *, self_join: bool, report: Reporter
-) -> dict[str, Any]:
-    rows = _chosen(profile, measure)[: max(SAMPLED_ROWS, allowed)]
+def _compare(profile: Profile, measure: Measure, rows: Ints, *, self_join: bool) -> tuple[int, float]:
+    """How many of `rows` differ from the definition, and the largest difference."""
     if not len(rows):
-        return {"rows_checked": 0, "max_abs_difference": 0.0}
+        return 0, 0.0
     truth = exact.neighbours(profile, measure, rows, self_join=self_join)
     for row, column in np.argwhere(truth.indices >= 0):
         truth.distances[row, column] = measure.precisely(int(rows[row]), int(truth.indices[row, column]))
     apart = _apart(profile.distances[rows], truth.distances)
-    wrong = rows[np.any(apart > PAIR_TOLERANCE * np.sqrt(measure.a.m) + 1e-6 * _finite(truth.distances), axis=1)]
-    if len(wrong):
-        exact.recompute(profile, measure, wrong, self_join=self_join)
-        report.warning(
-            f"{len(wrong)} of {len(rows)} rows compared with the definition differed and were replaced", rows=len(wrong)
-        )
-    return {"rows_checked": len(rows), "max_abs_difference": float(apart.max())}
+    lacking = np.isfinite(profile.distances[rows]) != np.isfinite(truth.distances)
+    wrong = np.any(lacking | (apart > tolerance(measure, truth.distances)), axis=1)
+    return int(np.count_nonzero(wrong)), float(apart.max())
 
 
-def _chosen(profile: Profile, measure: Measure) -> Ints:
+def tolerance(measure: Measure, distances: Floats) -> Floats:
+    """How far a distance may be from its definition."""
+    return np.asarray(measure.unit * PAIR_TOLERANCE + 1e-6 * finite(distances))
+
+
+def chosen_rows(profile: Profile, measure: Measure, sampled: int) -> Ints:
     """Rows at random, and those a reader looks at: the motif, its neighbour, the discord, some perfect matches."""
     whole = np.flatnonzero(measure.a.whole)
     nearest = profile.distances[:, 0]
@@ -88,14 +127,14 @@ def _chosen(profile: Profile, measure: Measure) -> Ints:
         motif = int(nearest.argmin())
         named += [motif, int(np.where(np.isfinite(nearest), nearest, -np.inf).argmax())]
         named += [int(i) for i in np.flatnonzero(nearest == 0.0)[:PERFECT_ROWS]]
-    sampled = np.random.default_rng(SEED).choice(whole, min(SAMPLED_ROWS, len(whole)), replace=False)
-    return np.unique(np.concatenate([np.array(named, dtype=np.int64), sampled]))
+    drawn = np.random.default_rng(SEED).choice(whole, min(sampled, len(whole)), replace=False)
+    return np.unique(np.concatenate([np.array(named, dtype=np.int64), drawn]))
 
 
 def _apart(ours: Floats, truth: Floats) -> Floats:
     """|ours - truth|; 0 where both lack a neighbour, the distance itself where one does."""
-    return np.abs(_finite(ours) - _finite(truth))
+    return np.abs(finite(ours) - finite(truth))
 
 
-def _finite(distances: Floats) -> Floats:
+def finite(distances: Floats) -> Floats:
     return np.where(np.isfinite(distances), distances, 0.0)

@@ -6,6 +6,8 @@ starts Numba's threads (NUMBA_NUM_THREADS of them, idle in C, holding no lock); 
 
 import importlib
 import time
+import warnings
+from collections.abc import Callable
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -13,9 +15,9 @@ import numpy as np
 import stumpy
 from stumpy import cache
 
-from workers.matrix_profile.profile import Floats
-from workers.matrix_profile.run import run
-from workers.matrix_profile.through_stumpy import ClientHere
+from workers.contract import call_by_name
+from workers.matrix_profile.ground import ClientHere
+from workers.operations import OPERATIONS
 from workers.reporting import Silent
 
 ODD: Final = np.array([584.0, -11.0, 23.0, 79.0, 1001.0, 0.0, -19.0])
@@ -25,32 +27,43 @@ ODD_PROFILE: Final = np.array(
 ODD_INDICES: Final = (4, 3, 0, 1, 0)
 """The example of STUMPY's documentation, window 3."""
 
+ONE, TWO, THREE = (np.random.default_rng(seed).standard_normal(64).round(3).tolist() for seed in range(3))
+SMALL_JOBS: Final[list[tuple[str, dict[str, list[list[float]]], dict[str, Any]]]] = [
+    ("matrix_profile", {"series": [ONE]}, {}),
+    ("multidimensional_profile", {"series": [ONE, TWO]}, {"include": [1]}),
+    ("multidimensional_profile", {"series": [ONE, TWO]}, {}),
+    ("consensus_motif", {"series": [ONE, TWO, THREE]}, {}),
+    ("pan_profile", {"series": [ONE]}, {"min_window": 8, "max_window": 8, "percentage": 0.5, "pre_scrump": True}),
+]
+"""A job for each kernel there is, z-normalised and not."""
+
 
 class WrongAnswer(ArithmeticError):
     """STUMPY computes here, and not what it should."""
 
 
 def warm() -> None:
-    """Run each variant once on a few samples: 25 s with an empty disk cache, about a second with a full one."""
+    """Run each kernel once on a few samples: a minute with an empty disk cache, seconds with a full one."""
     for module, name in cache.get_njit_funcs():
         getattr(importlib.import_module(f"stumpy.{module}"), name).enable_caching()
-    a, b = np.random.default_rng(0).standard_normal((2, 64))
-    client = ClientHere(2, Silent())
-    for k in (1, 3):
-        stumpy.stump(a, 8, k=k)
-        stumpy.stump(a, 8, T_B=b, ignore_trivial=False, k=k)
-        stumpy.stumped(client, a, 8, k=k)
-    with TemporaryDirectory() as folder:  # the first file of each format costs as much as a profile
-        run(_a_task(a, folder), Silent())
-    for p in (1.0, 2.0, 3.0):
-        stumpy.aamp(a, 8, p=p)
-        stumpy.aamp(a, 8, T_B=b, ignore_trivial=False, p=p)
-        stumpy.aamped(client, a, 8, p=p)
+    values = np.array(ONE)
+    stumpy.stumped(ClientHere(2, Silent()), values, 8)  # merging the results of pieces
+    stumpy.aamped(ClientHere(2, Silent()), values, 8)
+    with (
+        TemporaryDirectory() as folder,
+        warnings.catch_warnings(),
+    ):  # the first file of a format takes as long as a profile
+        warnings.simplefilter("ignore")
+        for kind, series, params in SMALL_JOBS:
+            for distance in ({}, {"normalize": False, "p": 3.0}):
+                call_by_name(OPERATIONS[kind].run, a_task(kind, series, params | distance, folder), Silent())
 
 
-def _a_task(values: Floats, folder: str) -> dict[str, Any]:
-    source = {"name": "warm", "values": values.tolist()}
-    return {"params": {"window": 8}, "sources": {"series": source}, "folder": folder}
+def a_task(kind: str, series: dict[str, list[list[float]]], params: dict[str, Any], folder: str) -> dict[str, Any]:
+    """A small job with its values inline, window 8."""
+    sources = {name: [{"name": name, "values": values} for values in several] for name, several in series.items()}
+    params = params if kind == "pan_profile" else {"window": 8} | params
+    return {"kind": kind, "params": params, "sources": sources, "folder": folder}
 
 
 def known_answer() -> None:
@@ -61,10 +74,22 @@ def known_answer() -> None:
         raise WrongAnswer(f"stump gave {distances.tolist()}, {indices} for {ODD.tolist()}, window 3")
 
 
-def measure(length: int = 4096, window: int = 50) -> float:
-    """Cells of the distance matrix `stump` fills a second, on this process's threads and a random walk."""
-    walk = np.random.default_rng(0).standard_normal(length).cumsum()
-    windows = length - window + 1
-    started = time.perf_counter()
-    stumpy.stump(walk, window)
-    return windows * windows / 2 / (time.perf_counter() - started)
+def measure(samples: int = 4096) -> dict[str, float]:
+    """Entries of the distance matrix each kind of kernel fills a second, on this process's threads and random walks of
+    `samples`, for the slower ones fewer. Takes about a third of a second on one thread."""
+    walks = np.random.default_rng(0).standard_normal((3, samples)).cumsum(axis=1)
+
+    def speed(call: Callable[[Any, int], Any], samples: int, dimensions: int = 0) -> float:
+        series = walks[:dimensions, :samples] if dimensions else walks[0, :samples]
+        window = min(50, samples // 4)
+        windows = samples - window + 1
+        started = time.perf_counter()
+        call(series, window)
+        return (dimensions * windows**2 if dimensions else windows**2 / 2) / (time.perf_counter() - started)
+
+    return {
+        "matrix_profile_cells_per_second": speed(stumpy.stump, samples),
+        "p_norm_profile_cells_per_second": speed(stumpy.aamp, samples // 2),
+        "multidimensional_profile_cells_per_second": speed(stumpy.mstump, samples // 8, 3),
+        "multidimensional_p_norm_profile_cells_per_second": speed(stumpy.maamp, samples // 16, 3),
+    }

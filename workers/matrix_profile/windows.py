@@ -49,15 +49,29 @@ class Windows:
         return shapes
 
     @cached_property
-    def deviations(self) -> Floats:
-        """Each window's standard deviation, in units of the largest: float64 (l,), 0 where not whole or constant."""
-        scale = np.frexp(np.abs(self.values).max(initial=0.0))[1]
-        values = np.ldexp(self.values, -scale)
-        view = np.lib.stride_tricks.sliding_window_view(values, self.m)
+    def scaled(self) -> Floats:
+        """The series times the power of two that brings its largest value near 1: float64 (n,)."""
+        return np.asarray(np.ldexp(self.values, -np.frexp(np.abs(self.values).max(initial=0.0))[1]))
+
+    @cached_property
+    def levels(self) -> Floats:
+        """Each window's mean, of the scaled series: float64 (l,)."""
+        view = np.lib.stride_tricks.sliding_window_view(self.scaled, self.m)
+        return np.concatenate([view[part].mean(axis=1) for part in blocks(len(self), self.m)])
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """Each window's standard deviation, of the scaled series: float64 (l,), 0 where not whole or constant."""
+        view = np.lib.stride_tricks.sliding_window_view(self.scaled, self.m)
         found = np.concatenate([view[part].std(axis=1) for part in blocks(len(self), self.m)])
         found[self.constant | ~self.whole] = 0.0
-        largest = found.max(initial=0.0)
-        return np.asarray(found / largest if largest > 0 else found)
+        return found
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """The same in units of the largest."""
+        largest = self.spreads.max(initial=0.0)
+        return np.asarray(self.spreads / largest if largest > 0 else self.spreads)
 
 
 def blocks(count: int, width: int) -> list[slice]:

@@ -1,0 +1,79 @@
+"""From a request to a job that may be accepted: what it names is looked up, every check runs, and where it will run is decided."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sqlmodel import Session
+
+from app.capabilities import queries as capabilities
+from app.files import Files
+from app.jobs import memory
+from app.jobs.checks import CHECKS
+from app.jobs.planning import plan as plan_for
+from app.jobs.problems import BackendUnavailable
+from app.jobs.requests import JobRequest
+from app.jobs.schemas import Plan
+from app.jobs.series import facts_in
+from app.kit.pointers import MOST_ERRORS
+from app.kit.problems import FieldError, InvalidInput
+from workers.operations import OPERATIONS
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A request that passed every check, with what it was decided to become."""
+
+    request: JobRequest
+    plan: Plan
+    retry_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Decides on requests. The other members are settings."""
+
+    files: Files
+    max_job_bytes: int | None = None
+    evidence_seconds: float = capabilities.EVIDENCE_SECONDS
+
+    def planned(self, db: Session, request: JobRequest, owner: str, at: str = "") -> Planned:
+        """Run every check and decide where the job will run; `at` is where the request stands in a batch.
+
+        Raises InvalidInput with every fault's pointer, or BackendUnavailable.
+        """
+        try:
+            return Planned(request, self._plan(db, request, owner))
+        except (InvalidInput, BackendUnavailable) as refusal:
+            raise type(refusal)(refusal.detail, errors=below(at, refusal.errors)) from None
+
+    def _plan(self, db: Session, request: JobRequest, owner: str) -> Plan:
+        operation, params = OPERATIONS[request.kind], request.params
+        given = facts_in(db, self.files, owner, operation, params)
+        found = CHECKS[request.kind](params, given)
+        workers = capabilities.worker_facts(db, self.evidence_seconds)
+        if not found.errors:
+            limit = memory.limit_of(self.max_job_bytes, workers)
+            too_large = memory.refusal(operation, params, given, workers, limit)
+            found.errors += [too_large] if too_large else []
+        if found.errors:
+            raise InvalidInput(" ".join(error.detail for error in found.errors[:3]), errors=found.errors[:MOST_ERRORS])
+        plan = plan_for(operation, params, request.execution, [each.length for each in given], workers)
+        return plan.model_copy(update={"warnings": [*plan.warnings, *found.warnings]})
+
+    def all_planned(self, db: Session, requests: list[JobRequest], owner: str) -> list[Planned]:
+        """Every request of a batch, or InvalidInput with the faults of all of them."""
+        planned: list[Planned] = []
+        faults: list[FieldError] = []
+        for i, request in enumerate(requests):
+            try:
+                planned.append(self.planned(db, request, owner, f"/jobs/{i}"))
+            except InvalidInput as fault:
+                faults += fault.errors
+        if faults:
+            raise InvalidInput(" ".join(fault.detail for fault in faults[:3]), errors=faults[:MOST_ERRORS])
+        return planned
+
+
+def below(at: str, errors: Iterable[FieldError]) -> list[FieldError]:
+    """The same faults, of a request that stands at `at`."""
+    return [replace(error, pointer=at + error.pointer) for error in errors]

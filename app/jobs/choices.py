@@ -1,0 +1,141 @@
+"""Where a job can run and where it had best run: two tables, read from above. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.jobs.estimates import seconds_on
+from app.jobs.evidence import WorkerFacts, availability, no_function, proved
+from app.jobs.requests import Backend, Execution
+from workers.contract import PanProfileParams
+from workers.operations import Lengths, Operation
+
+SPREAD_SECONDS: Final = 5.0
+"""Work that one worker does in less is not worth cutting up."""
+GPU_SECONDS: Final = 30.0
+"""Work that one worker does in less is done before a GPU has begun to pay: one launch a window, and a fresh process."""
+SIMULATOR_POINTS: Final = 64
+"""The longest series that Numba's simulator takes: it runs one thread of the CPU for each thread of the GPU."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All that planning decides by."""
+
+    operation: Operation
+    params: Any
+    lengths: Lengths
+    execution: Execution
+    workers: Sequence[WorkerFacts]
+
+    def seconds(self, backend: str) -> float | None:
+        return seconds_on(backend, self.operation, self.params, self.lengths, self.workers)
+
+    def takes_longer(self, seconds: float) -> bool:
+        """Whether one worker needs longer; where none was measured, nobody knows, and nothing is decided by it."""
+        return (self.seconds("cpu") or 0) > seconds
+
+    @property
+    def simulated(self) -> bool:
+        """Whether CUDA is asked for by name where only its simulator is."""
+        asked = self.execution.backend == "cuda"
+        return asked and not proved("cuda", self.workers) and bool(proved("cuda", self.workers, "simulated"))
+
+
+# ---- what keeps a kind from a backend ------------------------------------------------------------------------------
+
+
+def _no_function(s: Situation, backend: str) -> str | None:
+    return no_function(s.operation, backend)
+
+
+def _approximation(s: Situation, backend: str) -> str | None:
+    if backend == "cpu" or not isinstance(s.params, PanProfileParams) or s.params.percentage >= 1:
+        return None
+    share = s.params.percentage
+    exact = s.operation.functions[backend].pick(s.params.normalize)
+    return f"STUMPY's `{exact}` is exact only, and an approximation (percentage {share:g}) runs on cpu alone"
+
+
+def _no_proof(s: Situation, backend: str) -> str | None:
+    if backend == "cpu" or (backend == "cuda" and s.simulated):  # every worker has a CPU; there is no need to wait
+        return None
+    return availability(s.operation, backend, s.workers)[2]
+
+
+def _too_long_to_simulate(s: Situation, backend: str) -> str | None:
+    longest = max(s.lengths)
+    if backend != "cuda" or not s.simulated or longest <= SIMULATOR_POINTS:
+        return None
+    return (
+        f"its only evidence is simulated, and the simulator takes series of up to {SIMULATOR_POINTS} points, "
+        f"while the longest here has {longest}"
+    )
+
+
+def _no_device(s: Situation, backend: str) -> str | None:
+    if backend != "cuda":
+        return None
+    devices = s.execution.devices
+    most = 1 if s.simulated else max((worker.gpus for worker in proved("cuda", s.workers)), default=0)
+    where = "the simulator is" if s.simulated else "the largest worker that proved CUDA has"
+    if isinstance(devices, list):
+        beyond = [index for index in devices if index >= most]
+        return f"device {beyond[0]} was asked for, and {where} {_devices(most)}" if beyond else None
+    count = devices if isinstance(devices, int) else 1
+    return f"{_devices(count)} asked for, and {where} {_devices(most)}" if count > most else None
+
+
+def _devices(count: int) -> str:
+    return {0: "no device", 1: "one device, number 0"}.get(count, f"{count} devices, numbers 0 to {count - 1}")
+
+
+Obstacle = Callable[[Situation, str], str | None]
+OBSTACLES: Final[Sequence[Obstacle]] = (_no_function, _approximation, _no_proof, _too_long_to_simulate, _no_device)
+
+
+def obstacle(s: Situation, backend: str) -> str | None:
+    """The first reason why the job cannot run on a backend; None where it can."""
+    return next((reason for each in OBSTACLES if (reason := each(s, backend))), None)
+
+
+# ---- what `auto` likes best ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A backend that `auto` takes where nothing keeps the job from it and it pays."""
+
+    backend: Backend
+    pays: Callable[[Situation], bool]
+    because: Callable[[Situation], str]
+
+
+def _gpu_pays(s: Situation) -> bool:
+    return s.takes_longer(GPU_SECONDS)
+
+
+def _spreading_pays(engine: str) -> Callable[[Situation], bool]:
+    return lambda s: len(proved(engine, s.workers)) > 1 and s.takes_longer(SPREAD_SECONDS)
+
+
+def _large(what: str) -> Callable[[Situation], str]:
+    return lambda s: f"one worker's CPU would take about {s.seconds('cpu'):.0f} s, {what}"
+
+
+def _why_one_worker(s: Situation) -> str:
+    seconds = s.seconds("cpu")
+    if seconds is None:
+        return "no worker's speed has been measured, so that nothing shows the work to be worth spreading"
+    if seconds <= SPREAD_SECONDS:
+        return f"one worker takes about {seconds:.2g} s, and up to {SPREAD_SECONDS:g} s spreading does not pay"
+    inexact = _approximation(s, "dask")
+    return inexact or "no cluster has a second worker that proved it, so there is nothing to spread over"
+
+
+AUTO: Final[Sequence[Preference]] = (
+    Preference("cuda", _gpu_pays, _large("and a worker has run a GPU function")),
+    Preference("dask", _spreading_pays("dask"), _large("and several Dask workers share it")),
+    Preference("ray", _spreading_pays("ray"), _large("and several Ray workers share it")),
+    Preference("cpu", lambda s: True, _why_one_worker),
+)

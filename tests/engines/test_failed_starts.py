@@ -1,0 +1,33 @@
+"""A cluster that cannot start leaves nothing behind, says why, and is tried again until it can."""
+
+import pytest
+
+from app.engines.base import EngineDown
+from tests.chaos.acts import all_gone
+from tests.engines.rig import NAMES, make, ray_folders, rig_of
+from tests.house import eventually
+
+OBSTACLES = {"dask": ("DASK_DISTRIBUTED__SCHEDULER__PRELOAD", "no_such_module"), "ray": ("RAY_OVERRIDE_RESOURCES", "{")}
+"""What keeps each from starting: a variable of its own, with a value that it cannot use."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_failed_start_leaves_nothing_and_a_later_one_may_succeed(name, tmp_path, monkeypatch, caplog):
+    before = ray_folders()
+    variable, value = OBSTACLES[name]
+    monkeypatch.setenv(variable, value)
+    with rig_of(make(name, tmp_path), tmp_path) as rig:
+        rig.start()
+        eventually(lambda: "could not be started" in caplog.text, 40)
+        assert rig.engine.address is None
+        with pytest.raises(EngineDown):
+            rig.run(rig.engine.workers())
+        family = rig.family()
+        monkeypatch.delenv(variable)
+        rig.worker()
+        assert all_gone([each for each in family if each not in rig.family()])
+        assert len(ray_folders() - before) == (name == "ray")
+        family = rig.family()
+        rig.stop()
+        assert all_gone(family)
+        assert ray_folders() <= before

@@ -1,0 +1,90 @@
+"""An MPdist is the one the definition gives, made by STUMPY out of verified joins."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests import oracle
+from tests.matrix_profile.hard import HARD, NOISE, OTHER, WALK, with_
+
+
+@pytest.fixture
+def mpdist(compute):
+    def start(a, b, window: int, **asked):
+        return compute("mpdist", {"a": [a], "b": [b]}, window=window, **asked)
+
+    return start
+
+
+def distance(done) -> float:
+    said = json.loads((done.folder / "result.json").read_text())
+    assert next(iter(said)) == "distance"
+    value = said["distance"]
+    assert value == done.answer["summary"]["distance"]
+    header, line = (done.folder / "result.csv").read_text().splitlines()
+    assert header == "distance"
+    assert (float(line) if line else None) == value
+    return np.inf if value is None else value
+
+
+def assert_true(done, a, b, window, **asked):
+    truth = oracle.mpdist(a, b, window, **asked)
+    values = np.concatenate([each.distances for each in (oracle.matrix_profile(a, window, against=b, **only(asked)),)])
+    scale = np.max(values[np.isfinite(values)], initial=0.0) or 1.0
+    assert distance(done) == pytest.approx(truth, rel=1e-7, abs=1e-7 * scale)
+
+
+def only(asked):
+    return {name: value for name, value in asked.items() if name in ("normalize", "p")}
+
+
+DISTANCES = [{}, *({"normalize": False, "p": p} for p in (1.0, 2.0, 3.0, 1.5))]
+
+
+def test_the_documented_example(mpdist):
+    done = mpdist([-11.1, 23.4, 79.5, 1001.0], [584.0, -11, 23, 79, 1001, 0, -19], 3)
+    assert distance(done) == pytest.approx(0.00019935236191097894, abs=1e-9)
+
+
+@pytest.mark.parametrize("asked", DISTANCES, ids=str)
+@pytest.mark.parametrize(
+    "which", [{}, {"percentage": 0.5}, {"percentage": 1.0}, {"k": 0}, {"k": 7}, {"k": 10_000}], ids=str
+)
+def test_every_distance_and_choice(mpdist, asked, which):
+    assert_true(mpdist(WALK, OTHER, 12, **asked, **which), WALK, OTHER, 12, **asked, **which)
+
+
+@pytest.mark.parametrize("asked", DISTANCES, ids=str)
+def test_in_pieces_on_a_cluster(mpdist, spread, asked):
+    done = mpdist(WALK, OTHER, 12, plan=spread, **asked)
+    assert_true(done, WALK, OTHER, 12, **asked)
+    assert done.answer["provenance"]["function"] == ("stumpy.aampdisted" if asked else "stumpy.mpdisted")
+    assert done.answer["provenance"]["pieces"] == 4
+    assert [told[:3] for told in done.heard.progressed] == [(number, 4, "pieces") for number in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("case", [case for case in HARD if case != "values near the largest"])
+@pytest.mark.parametrize("asked", [{}, {"normalize": False, "p": 1.0}, {"normalize": False}], ids=str)
+def test_hard_series(mpdist, case, asked):
+    other = with_(NOISE[:90], slice(30, 45), 2.0)
+    for which in ({}, {"k": 3}):
+        assert_true(mpdist(HARD[case], other, 10, **asked, **which), HARD[case], other, 10, **asked, **which)
+
+
+def test_series_without_a_distance(mpdist):
+    done = mpdist(np.full(60, np.nan), WALK, 10)
+    assert distance(done) == np.inf
+    assert done.answer["summary"]["distance"] is None
+    assert np.isnan(done.arrays["distance"])
+    assert "no distance" in done.heard.warnings[-1]
+
+
+def test_the_summary_says_which_value_it_is(mpdist):
+    done = mpdist(WALK, OTHER, 12)
+    summary = done.answer["summary"]
+    assert summary["k"] == 13  # ⌈0.05 · (150 + 110)⌉
+    assert summary["values"] == 139 + 99
+    assert summary["verification"]["rows_checked"] >= 16
+    assert mpdist(WALK, OTHER, 12, k=13).answer["summary"]["distance"] == summary["distance"]
+    json.dumps(done.answer, allow_nan=False)

@@ -1,0 +1,1 @@
+"""What each probe tries: a small real case, compared with a known answer."""

@@ -1,0 +1,1 @@
+"""Spreading one job's pieces over the workers of its cluster."""

@@ -1,0 +1,71 @@
+"""The workers of a Dask cluster, for one job's pieces."""
+
+from collections.abc import Collection
+from concurrent.futures import Future
+from typing import Any, Final
+
+import distributed
+from distributed import Client
+
+from workers.contract import call_by_name
+from workers.spread.base import Answer, Errand, WorkerGone
+from workers.spread.parcel import Parcel
+
+COMPUTE: Final = "workers.spread.piece:compute"
+ASK_SECONDS: Final = 5.0
+NAME_PREFIX: Final = "wk_"
+"""Tidemill's workers on the cluster; others have no nursery."""
+
+
+def open_cluster() -> "DaskCluster":
+    """The cluster of this worker. Called in the process of a Dask worker, from whatever thread."""
+    (worker,) = distributed.Worker._instances  # one process, one worker
+    return DaskCluster(worker.scheduler.address, worker.address)
+
+
+class DaskCluster:
+    """See `workers.spread.base.Cluster`. A connection of its own: closing it drops all its pieces and data."""
+
+    def __init__(self, scheduler: str, home: str) -> None:
+        self._home = home
+        self._client = Client(
+            scheduler, set_as_default=False, direct_to_workers=True, timeout=ASK_SECONDS, name="tidemill-pieces"
+        )
+
+    def workers(self) -> Collection[str]:
+        try:
+            identity = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=ASK_SECONDS)
+        except (OSError, TimeoutError) as fault:
+            raise ConnectionError(f"the Dask scheduler does not answer: {fault}") from fault
+        return {address for address, about in identity["workers"].items() if str(about["name"]).startswith(NAME_PREFIX)}
+
+    def share(self, parcel: Parcel) -> Any:
+        # It stays on the job's own worker, with which the job itself would end; others fetch it from there.
+        return self._client.scatter(parcel, workers=[self._home], direct=True, hash=False)
+
+    def submit(self, address: str, errand: Errand, shared: Any, own: Parcel) -> Future[Answer]:
+        task = self._client.submit(
+            call_by_name,
+            COMPUTE,
+            errand,
+            shared,
+            self._client.scatter(own, workers=[self._home], direct=True, hash=False),
+            workers=[address],
+            allow_other_workers=False,
+            retries=0,
+            pure=False,
+        )
+        answer: Future[Answer] = Future()
+        # Dask calls back from a thread of its own; a task whose worker or data is lost ends as an error or as cancelled.
+        task.add_done_callback(lambda done: _tell(done, answer))
+        return answer
+
+    def close(self) -> None:
+        self._client.close(timeout=ASK_SECONDS)
+
+
+def _tell(task: distributed.Future, answer: "Future[Answer]") -> None:
+    try:
+        answer.set_result(task.result(timeout=60))
+    except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
+        answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))

@@ -1,0 +1,74 @@
+"""The workers of a Ray cluster, for one job's pieces. Used in the process of a Ray worker's actor, from whatever thread."""
+
+import threading
+from collections.abc import Collection
+from concurrent.futures import Future
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import ray
+
+from workers.ray_names import SCHEME, named_workers
+from workers.spread import piece
+from workers.spread.base import Answer, Errand, WorkerGone
+from workers.spread.parcel import Parcel
+
+COMPUTE: Final = "workers.spread.ray:compute"
+
+
+def open_cluster() -> "RayCluster":
+    """The cluster of this worker."""
+    return RayCluster()
+
+
+class RayCluster:
+    """See `workers.spread.base.Cluster`. What it shares lies in the object store, and is this process's: it goes with it."""
+
+    def __init__(self) -> None:
+        self._actors: dict[str, Any] = {}
+
+    def workers(self) -> Collection[str]:
+        try:
+            return {SCHEME + name for name in named_workers()}
+        except (ray.exceptions.RayError, RuntimeError) as fault:
+            raise ConnectionError(f"the Ray cluster does not answer: {fault}") from fault
+
+    def share(self, parcel: Parcel) -> Any:
+        return ray.put(parcel)
+
+    def submit(self, address: str, errand: Errand, shared: Any, own: Parcel) -> Future[Answer]:
+        answer: Future[Answer] = Future()
+        try:
+            actor = self._actors.get(address) or ray.get_actor(address.removeprefix(SCHEME))
+        except ValueError as fault:  # no actor has that name, any longer
+            answer.set_exception(WorkerGone(str(fault)))
+            return answer
+        self._actors[address] = actor
+        # A reference within a list stays one: the worker looks whether it has what is shared already.
+        task = actor.call.remote(COMPUTE, [errand, shared, own])
+        task.future().add_done_callback(lambda done: _tell(done, answer))
+        return answer
+
+    def close(self) -> None:
+        self._actors.clear()
+
+
+def _tell(task: "Future[Answer]", answer: "Future[Answer]") -> None:
+    try:
+        answer.set_result(task.result())
+    except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
+        answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))
+
+
+_here: WeakValueDictionary[str, Parcel] = WeakValueDictionary()
+_fetching = threading.Lock()
+
+
+def compute(errand: Errand, shared: Any, own: Parcel) -> Answer:
+    """In the target's process: run a piece. What several of them share is fetched once, and let go with the last of them."""
+    name = shared.hex()
+    with _fetching:
+        parcel = _here.get(name)
+        if parcel is None:
+            parcel = _here[name] = ray.get(shared)
+    return piece.compute(errand, parcel, own)
