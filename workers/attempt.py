@@ -6,23 +6,20 @@ This is the task an engine runs. An engine may run it twice; the claim lets exac
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from workers import agent as agents
 from workers.agent import Agent
+from workers.calls import call_of
 from workers.contract import Claim, EventType, Outcome, Task, call_by_name
-from workers.cuda.environment import cuda_environment
 from workers.executions import Execution
 from workers.failures import JobFailure, as_problem, storage_words
-from workers.host import CPU, CUDA, Host, current_host
+from workers.host import Host, current_host
 from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
-from workers.operations import OPERATIONS
 from workers.spread.door import Door
 from workers.spread.spreading import Spreading
 
@@ -118,7 +115,7 @@ class _Driver:
         with self.host.slot.whole(unless=self.execution.stopping) as mine:
             if not mine:
                 raise PieceKilled
-            return self.follow(device_of(self.task))
+            return self.follow()
 
     def spread(self, cluster: str) -> dict[str, Any]:
         """The child cuts the work into pieces and hands them through its door; they run on every worker, this one included."""
@@ -126,26 +123,19 @@ class _Driver:
         spreading = Spreading(ours, partial(call_by_name, cluster), self.agent, self.task.attempt, self.execution.claim)
         spreading.start()
         try:
-            return self.follow(CPU, born_with=[theirs.channel.fileno()], then=theirs.close)
+            return self.follow(born_with=[theirs.channel.fileno()], then=theirs.close)
         finally:
             theirs.close()
             spreading.close()
 
-    def follow(
-        self, device: str, born_with: Sequence[int] = (), then: Callable[[], None] = lambda: None
-    ) -> dict[str, Any]:
+    def follow(self, born_with: Sequence[int] = (), then: Callable[[], None] = lambda: None) -> dict[str, Any]:
         """Fork the child, call `then`, and relay what it says until it ends."""
-        nursery = self.host.nursery_for(device, unless=self.execution.stopping)
-        if self.execution.stopping.is_set():
-            raise PieceKilled
-        with own_interpreter(device, self.task) as fresh:
-            self.piece = nursery.fork(
-                OPERATIONS[self.task.kind].run,
-                [self.task.model_dump(mode="json")],
-                log=str(self.folder / LOG_FILE),
-                born_with=born_with,
-                fresh=fresh,
-            )
+        with call_of(self.task) as call:
+            nursery = self.host.nursery_for(call.device, unless=self.execution.stopping)
+            if self.execution.stopping.is_set():
+                raise PieceKilled
+            log_file = str(self.folder / LOG_FILE)
+            self.piece = nursery.fork(call.function, call.arguments, log_file, born_with=born_with, fresh=call.fresh)
             then()
             if self.execution.stopping.is_set():
                 self.piece.kill()
@@ -154,22 +144,6 @@ class _Driver:
 
     def relay(self, message: dict[str, Any]) -> None:
         self.agent.event(self.execution, EventType(message["type"]), message["data"])
-
-
-def device_of(task: Task) -> str:
-    """What the child computes on: a key of `workers.host`."""
-    device = str(task.plan["device"])
-    return CUDA if device.startswith("cuda:") else device
-
-
-@contextmanager
-def own_interpreter(device: str, task: Task) -> Iterator[dict[str, str] | None]:
-    """The environment of a fresh interpreter, where `device` needs one, with a temporary folder that goes with it."""
-    if device != CUDA:
-        yield None
-        return
-    with TemporaryDirectory(dir=task.folder, prefix="scratch-", ignore_cleanup_errors=True) as scratch:
-        yield cuda_environment(task.devices, scratch)
 
 
 def probe_everywhere(agent: Agent, task: Task, claim: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from workers.failures import JobFailure
 from workers.nursery_client import Nursery
-from workers.spread.slot import Slot
+from workers.slot import Slot
 
 WARM_SECONDS = 300.0
 """How long a nursery may take to warm: compiling everything anew on a slow machine, when there was no disk cache."""

@@ -1,8 +1,8 @@
 """The head of a Ray cluster on this machine alone: `python -m workers.ray_head --cpus 4 --folder DIR`.
 
 `ray start` leaves agents behind when it is killed, and its temporary folder always. This process is the one that holds them all:
-it leads, it inherits whatever they start (a subreaper), and when it is told to end, when its standard input closes, or when Ray
-ends by itself, it kills every process and removes the folder. It listens on 127.0.0.1 only, and asks everybody for the token.
+it leads, it inherits whatever they start (a subreaper), and when it is told to end, when its lifeline is cut, or when Ray ends
+by itself, it kills every process and removes the folder. It listens on 127.0.0.1 only, and asks everybody for the token.
 
 In DIR it leaves, for as long as it lives, the secret that it asks for (`token`, 0600) and a note (`head.json`): its temporary folder at
 once, and when it is up its address and what whoever joins must have in the environment.
@@ -163,13 +163,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m workers.ray_head", description=__doc__)
     parser.add_argument("--cpus", type=int, required=True, help="what its actors may take, all together")
     parser.add_argument("--folder", type=Path, required=True, help="where to leave its secret and its note")
+    parser.add_argument("--lifeline", action="store_true", help="end when standard input closes")
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     head = Head(options.cpus, options.folder.resolve())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: head.end())
-    lifeline.watch(head.end)
+    if options.lifeline:
+        lifeline.watch(head.end)
     return head.run()
 
 

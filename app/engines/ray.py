@@ -69,8 +69,14 @@ class RayEngine:
 
     async def _start_head(self) -> Child:
         self._folder.mkdir(parents=True, exist_ok=True)
-        cpus = self._workers * self._threads
-        return await Child.start("workers.ray_head", ["--cpus", str(cpus), "--folder", str(self._folder.resolve())], {})
+        arguments = [
+            "--cpus",
+            str(self._workers * self._threads),
+            "--folder",
+            str(self._folder.resolve()),
+            "--lifeline",
+        ]
+        return await Child.start("workers.ray_head", arguments, {})
 
     async def _keep_connected(self, address: str, environment: Mapping[str, str]) -> None:
         """A driver on the cluster, made anew whenever it ends or gets no answers."""

@@ -1,6 +1,6 @@
 """From a request to a job that may be accepted: what it names is looked up, every check runs, and where it will run is decided."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session
@@ -9,6 +9,7 @@ from app.capabilities import queries as capabilities
 from app.files import Files
 from app.jobs import memory
 from app.jobs.checks import CHECKS
+from app.jobs.planning import WorkerFacts
 from app.jobs.planning import plan as plan_for
 from app.jobs.problems import BackendUnavailable
 from app.jobs.requests import JobRequest
@@ -36,21 +37,26 @@ class Admission:
     max_job_bytes: int | None = None
     evidence_seconds: float = capabilities.EVIDENCE_SECONDS
 
-    def planned(self, db: Session, request: JobRequest, owner: str, at: str = "") -> Planned:
-        """Run every check and decide where the job will run; `at` is where the request stands in a batch.
+    def planned(self, db: Session, request: JobRequest, owner: str) -> Planned:
+        """Run every check and decide where the job will run. Raises InvalidInput with every fault's pointer, or BackendUnavailable."""
+        return self._planned(db, request, owner, self._workers(db), "")
 
-        Raises InvalidInput with every fault's pointer, or BackendUnavailable.
-        """
+    def _workers(self, db: Session) -> list[WorkerFacts]:
+        return capabilities.worker_facts(db, self.evidence_seconds)
+
+    def _planned(
+        self, db: Session, request: JobRequest, owner: str, workers: Sequence[WorkerFacts], at: str
+    ) -> Planned:
+        """The same of a request that stands at `at`."""
         try:
-            return Planned(request, self._plan(db, request, owner))
+            return Planned(request, self._plan(db, request, owner, workers))
         except (InvalidInput, BackendUnavailable) as refusal:
             raise type(refusal)(refusal.detail, errors=below(at, refusal.errors)) from None
 
-    def _plan(self, db: Session, request: JobRequest, owner: str) -> Plan:
+    def _plan(self, db: Session, request: JobRequest, owner: str, workers: Sequence[WorkerFacts]) -> Plan:
         operation, params = OPERATIONS[request.kind], request.params
         given = facts_in(db, self.files, owner, operation, params)
         found = CHECKS[request.kind](params, given)
-        workers = capabilities.worker_facts(db, self.evidence_seconds)
         if not found.errors:
             limit = memory.limit_of(self.max_job_bytes, workers)
             too_large = memory.refusal(operation, params, given, workers, limit)
@@ -62,11 +68,12 @@ class Admission:
 
     def all_planned(self, db: Session, requests: list[JobRequest], owner: str) -> list[Planned]:
         """Every request of a batch, or InvalidInput with the faults of all of them."""
+        workers = self._workers(db)  # once: a thousand requests need not ask a thousand times
         planned: list[Planned] = []
         faults: list[FieldError] = []
         for i, request in enumerate(requests):
             try:
-                planned.append(self.planned(db, request, owner, f"/jobs/{i}"))
+                planned.append(self._planned(db, request, owner, workers, f"/jobs/{i}"))
             except InvalidInput as fault:
                 faults += fault.errors
         if faults:

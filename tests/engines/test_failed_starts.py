@@ -7,7 +7,7 @@ from tests.chaos.acts import all_gone
 from tests.engines.rig import NAMES, make, ray_folders, rig_of
 from tests.house import eventually
 
-OBSTACLES = {"dask": ("DASK_DISTRIBUTED__SCHEDULER__PRELOAD", "no_such_module"), "ray": ("RAY_OVERRIDE_RESOURCES", "{")}
+OBSTACLES = {"dask": ("DASK_DISTRIBUTED__SCHEDULER__IDLE_TIMEOUT", "whenever"), "ray": ("RAY_OVERRIDE_RESOURCES", "{")}
 """What keeps each from starting: a variable of its own, with a value that it cannot use."""
 
 

@@ -66,9 +66,9 @@ def test_a_warm_process_compiles_nothing_more(warm, compute, spread, monkeypatch
         kernels = [
             getattr(importlib.import_module(f"stumpy.{module}"), name) for module, name in cache.get_njit_funcs()
         ]
-        from workers.matrix_profile.kernel import correlations
+        from workers.matrix_profile.kernel import correlations, norms
 
-        return {str(each.py_func): len(each.signatures) for each in [*kernels, correlations]}
+        return {str(each.py_func): len(each.signatures) for each in [*kernels, correlations, norms]}
 
     a, b = np.random.default_rng(1).standard_normal((2, 80)).cumsum(axis=1)
     a[20] = np.nan

@@ -3,7 +3,7 @@
 import threading
 
 from tests.house import eventually
-from workers.spread.slot import Slot
+from workers.slot import Slot
 
 NEVER = threading.Event()
 

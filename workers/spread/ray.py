@@ -26,10 +26,11 @@ class RayCluster:
 
     def __init__(self) -> None:
         self._actors: dict[str, Any] = {}
+        self._dead: set[str] = set()
 
     def workers(self) -> Collection[str]:
         try:
-            return {SCHEME + name for name in named_workers()}
+            return {SCHEME + name for name in named_workers()} - self._dead
         except (ray.exceptions.RayError, RuntimeError) as fault:
             raise ConnectionError(f"the Ray cluster does not answer: {fault}") from fault
 
@@ -38,26 +39,33 @@ class RayCluster:
 
     def submit(self, address: str, errand: Errand, shared: Any, own: Parcel) -> Future[Answer]:
         answer: Future[Answer] = Future()
-        try:
-            actor = self._actors.get(address) or ray.get_actor(address.removeprefix(SCHEME))
-        except ValueError as fault:  # no actor has that name, any longer
-            answer.set_exception(WorkerGone(str(fault)))
-            return answer
-        self._actors[address] = actor
-        # A reference within a list stays one: the worker looks whether it has what is shared already.
-        task = actor.call.remote(COMPUTE, [errand, shared, own])
-        task.future().add_done_callback(lambda done: _tell(done, answer))
+        actor = self._actor(address)
+        if actor is not None:
+            # A reference within a list stays one: the worker looks whether it has what is shared already.
+            task = actor.call.remote(COMPUTE, [errand, shared, own])
+            task.future().add_done_callback(lambda done: self._tell(address, done, answer))
         return answer
+
+    def _actor(self, address: str) -> Any:
+        if address not in self._actors and address not in self._dead:
+            try:
+                self._actors[address] = ray.get_actor(address.removeprefix(SCHEME))
+            except ValueError:  # no actor has that name, any longer
+                self._dead.add(address)
+        return None if address in self._dead else self._actors[address]
+
+    def _tell(self, address: str, task: "Future[Answer]", answer: "Future[Answer]") -> None:
+        try:
+            answer.set_result(task.result())
+        except ray.exceptions.RayActorError:
+            # Known in milliseconds, while whoever places pieces still counts on the worker. `workers` says it is gone, and that is
+            # what loses the piece: told here, it would be sent to the same corpse, and lost there, again and again.
+            self._dead.add(address)
+        except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
+            answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))
 
     def close(self) -> None:
         self._actors.clear()
-
-
-def _tell(task: "Future[Answer]", answer: "Future[Answer]") -> None:
-    try:
-        answer.set_result(task.result())
-    except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
-        answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))
 
 
 _here: WeakValueDictionary[str, Parcel] = WeakValueDictionary()
