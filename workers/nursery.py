@@ -4,8 +4,8 @@ STUMPY's kernels hold the GIL and know no cancel, and a new process needs 25 s t
 them once, stays single-threaded, and forks: a child starts in milliseconds, leads a session of its own, and dies when told to.
 
 Spoken to over a Unix socket of packets, by `workers.nursery_client`. One request is one JSON packet, with file descriptors for a fork:
-the payload, the pipe on which the child reports, and what else it shall be born with. The nursery answers `ready` once, then `exit` for each child that ended.
-It ends, with everything it forked, when that socket closes: a worker killed with -9 leaves nothing behind.
+the payload, the pipe on which the child reports, and what else it shall be born with. The nursery answers `ready` once, then `exit` for
+each child that ended. It ends, with everything it forked, when that socket closes: a worker killed with -9 leaves nothing behind.
 
     python -m workers.nursery --socket FD --preload package.module:function …
 """

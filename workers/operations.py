@@ -62,7 +62,8 @@ def windows(length: int, window: int) -> int:
 
 
 def largest_pan_window(length: int) -> int:
-    """The longest window a pan profile visits: `stumpy.core.get_max_window_size`, where every window still has a neighbour."""
+    """The longest window a pan profile visits: `stumpy.core.get_max_window_size`. A longer one has hardly a neighbour
+    that is not trivial."""
     return length - (length + 3) // 5 - 1
 
 

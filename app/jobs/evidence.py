@@ -58,7 +58,7 @@ def availability(operation: Operation, backend: str, workers: Sequence[WorkerFac
     if not proofs:
         return False, "absent", _unproved(backend, workers)
     evidence, detail = max(proofs, key=lambda proof: EVIDENCE_ORDER.index(proof[0]))
-    return (True, evidence, None) if evidence == "executed" else (False, evidence, detail)
+    return (True, evidence, None) if evidence == "executed" else (False, evidence, detail.rstrip("."))
 
 
 def _unproved(backend: str, workers: Sequence[WorkerFacts]) -> str:
@@ -68,5 +68,5 @@ def _unproved(backend: str, workers: Sequence[WorkerFacts]) -> str:
         return f"no worker has run the {backend} probe"
     # A worker of another engine may know more, such as that the package is not installed.
     elsewhere = [worker.evidence[backend] for worker in workers if backend in worker.evidence]
-    known = next((f" ({detail})" for evidence, detail in elsewhere if evidence == "absent"), "")
+    known = next((f" ({detail.rstrip('.')})" for evidence, detail in elsewhere if evidence == "absent"), "")
     return f"no worker of the {backend.title()} engine has joined; name {backend} in TIDEMILL_ENGINE{known}"

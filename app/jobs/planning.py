@@ -69,8 +69,8 @@ def _backend(s: Situation) -> tuple[Backend, Fallback | None, list[str]]:
     if reason is None:
         return wanted, None, [_granted(s, wanted)]
     if s.execution.fallback == "forbid":
-        raise BackendUnavailable(f"{wanted!r} was asked for, but {reason}.", pointer="/execution/backend")
-    said = f"{wanted} was asked for, but {reason}; cpu stands in. {UNVERIFIED}"
+        raise BackendUnavailable(f"{wanted!r} was asked for and cannot be had: {reason}.", pointer="/execution/backend")
+    said = f"{wanted} was asked for and cannot be had: {reason}. The cpu stands in. {UNVERIFIED}"
     return "cpu", Fallback(wanted=wanted, reason=reason), [said]
 
 
