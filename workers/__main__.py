@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -35,6 +36,8 @@ def main() -> int:
         print("Tidemill's workers run on Linux only: they rely on fork, pidfds and sessions.", file=sys.stderr)
         return 2
     os.environ.update(compute_environment(options.threads))
+    # Told to leave while it still loads its packages, there is nothing yet to leave in order.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
     from workers.joining import CannotJoin
     from workers.link import Refused

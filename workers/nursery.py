@@ -13,6 +13,7 @@ each child that ended. It ends, with everything it forked, when that socket clos
 import argparse
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import selectors
@@ -20,6 +21,7 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,9 +168,32 @@ def main() -> None:
     # A terminal's Ctrl-C reaches the whole group; the worker decides what ends when.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = socket.socket(fileno=options.socket)
-    for dotted in options.preload:
-        call_by_name(dotted)
+    with ending_with(channel):
+        for dotted in options.preload:
+            call_by_name(dotted)
     Nursery(channel).serve()
+
+
+@contextlib.contextmanager
+def ending_with(channel: socket.socket) -> Iterator[None]:
+    """While this process warms, compiling for a minute perhaps, it reads nothing: have the kernel say when the worker is gone.
+
+    A signal rather than a thread, for the process must fork later.
+    """
+
+    def look(*_: object) -> None:
+        with contextlib.suppress(BlockingIOError):
+            if not channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                os._exit(0)
+
+    signal.signal(signal.SIGIO, look)
+    fcntl.fcntl(channel, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(channel, fcntl.F_GETFL)
+    fcntl.fcntl(channel, fcntl.F_SETFL, flags | os.O_ASYNC)
+    look()  # it may have gone before anybody watched
+    yield
+    fcntl.fcntl(channel, fcntl.F_SETFL, flags)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Drawing a profile in a short-lived child: `python -m workers.plot`, one JSON request on stdin, one answer on stdout.
+"""Drawing a result in a short-lived child: `python -m workers.plot`, one JSON request on stdin, one answer on stdout.
 
-Request: {"result": path of result.npz, "series": Source, "window": m, "title", "summary", "format": "png"|"svg",
-"width", "height": pixels, "output": path, "max_memory_bytes"}. Answer: {"ok": {}} or {"error": {"detail"}}.
-The same request gives the same bytes.
+Request: {"kind", "params": what was asked, without the series, "sources": {parameter: [Source]}, "summary", "result": path of
+result.npz, "format": "png"|"svg", "width", "height": pixels, "output": path, "max_memory_bytes"}.
+Answer: {"ok": {}} or {"error": {"detail"}}. The same request gives the same bytes.
 """
 
 import errno
@@ -35,7 +35,7 @@ def main() -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     if request["format"] not in ("png", "svg"):
         return _error(f"a plot is 'png' or 'svg', not {request['format']!r}")
-    from workers.picture import draw
+    from workers.plots.draw import draw
 
     if limit := request.get("max_memory_bytes"):
         # Under a limit that is exceeded already even a refusal may fail, in native code and with a signal.

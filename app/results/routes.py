@@ -16,7 +16,7 @@ from app.jobs import queries
 from app.jobs.address import JobId
 from app.jobs.problems import NotReady
 from app.jobs.requests import PROBE
-from app.jobs.series import source_of
+from app.jobs.series import sources_in
 from app.jobs.states import State
 from app.kit.catalogue import responses
 from app.kit.children import ChildFailed
@@ -27,6 +27,8 @@ from app.kit.negotiation import negotiated
 from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
 from app.kit.problems import CursorInvalid, Internal, NotAcceptable, NotFound, RangeNotSatisfiable
 from app.services import Services, services
+from workers.contract import Source
+from workers.operations import OPERATIONS
 
 log = logging.getLogger(__name__)
 router = APIRouter(prefix="/jobs/{job_id:job}", tags=["results"])
@@ -151,7 +153,10 @@ async def get_plot(
     width: Annotated[int, Query(ge=200, le=4000, description="Pixels.")] = 1200,
     height: Annotated[int, Query(ge=150, le=4000, description="Pixels.")] = 700,
 ) -> FileAnswer:
-    """The series with its motif and discord, above its profile."""
+    """A picture of the result: the series with what was found in them, and the profile where the kind has one.
+
+    Over time where the dataset has times; motifs, discords and consensus are marked.
+    """
     await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     media_type = negotiated(request, tuple(PLOT_FORMATS))
     kind = PLOT_FORMATS[media_type]
@@ -163,20 +168,21 @@ async def get_plot(
 
 
 async def _draw(house: Services, job: Job, kind: str, width: int, height: int, path: FilePath) -> None:
-    def query(db: Session) -> tuple[ArtifactRow, dict[str, object]]:
-        source = source_of(db, house.files, job.params["series"])
-        return db.get_one(ArtifactRow, (job.id, "result.npz")), source.model_dump(mode="json")
+    operation = OPERATIONS[job.kind]
 
-    row, source = await house.reader.run(query)
+    def query(db: Session) -> tuple[ArtifactRow, dict[str, list[Source]]]:
+        return db.get_one(ArtifactRow, (job.id, "result.npz")), sources_in(db, house.files, operation, job.params)
+
+    row, sources = await house.reader.run(query)
     folder = path.parent
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     # Drawn under a name of its own and then renamed, so that two who ask at once never see half a file.
     partial = str(folder / f"{new_id('plot')}.{kind}")
     request = {
+        "kind": job.kind,
+        "params": {name: value for name, value in job.params.items() if name not in operation.series},
+        "sources": {name: [source.model_dump(mode="json") for source in each] for name, each in sources.items()},
         "result": str(house.files.job(job.id) / row.path),
-        "series": source,
-        "window": job.params["window"],
-        "title": f"Matrix profile of {source['name']}, window {job.params['window']}",
         "summary": job.result,
         "format": kind,
         "width": width,

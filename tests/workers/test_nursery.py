@@ -205,3 +205,18 @@ def test_kill_9_of_the_worker_leaves_nothing_of_it():
     owner.wait()
     owner.stdout.close()
     eventually(lambda: all(gone(pid) for pid in pids), 5)
+
+
+def test_a_nursery_that_still_warms_ends_with_its_worker():
+    """The worker here is a process that starts a nursery which takes long to warm, and is killed with -9."""
+    program = (
+        "import time; from workers.nursery_client import Nursery; "
+        f"print(Nursery(['{ERRANDS}:warm_slowly'], {{}}).process.pid, flush=True); time.sleep(600)"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    with worker, worker.stdout as told:
+        pid = int(told.readline())
+        time.sleep(1)  # it is in the middle of warming
+        assert psutil.pid_exists(pid)
+        worker.kill()
+        eventually(lambda: gone(pid), 10)

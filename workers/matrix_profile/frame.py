@@ -95,17 +95,21 @@ class Job:
         return Windows(series.values, m)
 
     def provenance(self, made: Made) -> dict[str, Any]:
-        return origin() | {
-            "backend": self.ground.backend,
-            "fallback": self.fallback,
-            "implementation": "stumpy",
-            "function": made.function,
-            "pieces": made.pieces,
-            "pieces_by_worker": self.ground.computed(),
-            "devices": list(self.ground.devices),
-            "treatment": made.treated.described,
-            "seeds": {"verification": SEED} | made.seeds,
-        }
+        return (
+            origin()
+            | self.ground.shares()
+            | {
+                "backend": self.ground.backend,
+                "fallback": self.fallback,
+                "implementation": "stumpy",
+                "function": made.function,
+                "pieces": made.pieces,
+                "pieces_by_worker": self.ground.computed(),
+                "devices": list(self.ground.devices),
+                "treatment": made.treated.described,
+                "seeds": {"verification": SEED} | made.seeds,
+            }
+        )
 
     def finish(self, made: Made, said: dict[str, Any], sheet: files.Sheet) -> dict[str, Any]:
         """Save the result. Returns {"summary", "provenance", "artifacts"}, all JSON-able."""

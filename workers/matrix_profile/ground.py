@@ -71,6 +71,14 @@ class Ground:
 
         return dict(client.computed)
 
+    def shares(self) -> dict[str, Any]:
+        """How many pieces each worker of a cluster computed, for provenance."""
+        if not self.spreads:
+            return {}
+        from workers.spread.client import computed
+
+        return {"pieces_by_worker": dict(computed)}
+
     def first(self, pieces: int) -> tuple[Any, ...]:
         """What precedes the series in a call cut into pieces."""
         return (self.client(pieces),) if self.in_pieces(pieces) else ()
