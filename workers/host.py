@@ -9,7 +9,7 @@ from workers.failures import JobFailure
 from workers.nursery_client import Nursery
 from workers.slot import Slot
 
-WARM_SECONDS = 300.0
+WARM_SECONDS = 900.0
 """How long a nursery may take to warm: compiling everything anew on a slow machine, when there was no disk cache."""
 
 CPU, CUDA, SIMULATOR = "cpu", "cuda", "cuda-simulator"

@@ -85,3 +85,23 @@ class OutOfMemory(Problem):
     """
 
     status, title = 500, "Out of memory"
+
+
+class Unverifiable(Problem):
+    """The result did not agree with the definition on the rows that were compared, and could not be mended.
+
+    No wrong result is ever handed out, so the job failed; its `detail` says what was seen. Series with one burst or sentinel far
+    beyond all other values do this: send it as missing, or send a shorter stretch.
+    """
+
+    status, title = 500, "The result could not be verified"
+
+
+class GpuFailed(Problem):
+    """The GPU of the worker that ran the job, or its driver, failed.
+
+    The `detail` says how, and what to do on that machine; `POST /capabilities/probes` shows whether it works again. Until then,
+    `"backend": "cpu"` computes the same.
+    """
+
+    status, title = 500, "GPU failed"

@@ -99,7 +99,7 @@ NAME: Final = re.compile(r"\bCUDA_ERROR_[A-Z0-9_]+")
 class GpuFailed(JobFailure):
     """The GPU or its driver failed; the message says how, and what to do on that machine."""
 
-    title = "GPU failed"
+    slug, title, status = "gpu-failed", "GPU failed", 500
 
 
 def sentence(number: int) -> str:

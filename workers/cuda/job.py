@@ -32,7 +32,9 @@ def run(call: str, scratch: str, task: dict[str, Any], reporter: Any) -> Any:
     """
     with failures_told(), temporary_files_in(scratch):
         prepare()
-        return call_by_name(call, {**task, "devices": list(range(len(task.get("devices") or ())))}, reporter)
+        devices = list(task.get("devices") or ())
+        here = {"devices": list(range(len(devices))), "devices_of_worker": devices}
+        return call_by_name(call, {**task, **here}, reporter)
 
 
 def prepare() -> None:

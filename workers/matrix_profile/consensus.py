@@ -82,9 +82,7 @@ def _require_whole_windows(series: list[Series], base: bases.Base, m: int) -> No
 
 def _call(name: str, across: Across, m: int, *, normalize: bool, job: Job) -> tuple[float, int, int]:
     function, base = stumpys(name), across.base
-    keywords: dict[str, Any] = (
-        {"normalize": True} if normalize else {"p": job.distance.p}
-    ) | job.ground.devices_asked()
+    keywords: dict[str, Any] = {"normalize": True} if normalize else {"p": job.distance.p}
     client = (job.ground.client(1),) if job.ground.spreads else ()
     core, where = SeriesCore(across), bases.home_of(function)
     seat = {job.ground.function("matrix_profile", normalize=normalize): base, "core": core}

@@ -104,8 +104,8 @@ class Job:
                 "implementation": "stumpy",
                 "function": made.function,
                 "pieces": made.pieces,
-                "pieces_by_worker": self.ground.computed(),
-                "devices": list(self.ground.devices),
+                "device": (self.task.get("plan") or {}).get("device", "cpu"),
+                "devices": list(self.task.get("devices_of_worker") or ()),
                 "treatment": made.treated.described,
                 "seeds": {"verification": SEED} | made.seeds,
             }

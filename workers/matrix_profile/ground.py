@@ -63,14 +63,6 @@ class Ground:
 
         return ClientSpread(pieces, self.report)
 
-    def computed(self) -> dict[str, int]:
-        """How many pieces each worker of the cluster computed, by its address."""
-        if not self.spreads:
-            return {}
-        from workers.spread import client
-
-        return dict(client.computed)
-
     def shares(self) -> dict[str, Any]:
         """How many pieces each worker of a cluster computed, for provenance."""
         if not self.spreads:
@@ -83,11 +75,13 @@ class Ground:
         """What precedes the series in a call cut into pieces."""
         return (self.client(pieces),) if self.in_pieces(pieces) else ()
 
-    def devices_asked(self) -> dict[str, Any]:
-        """STUMPY's `device_id`: one index, or a list where there are several."""
+    def devices_asked(self, windows: int) -> dict[str, Any]:
+        """STUMPY's `device_id`, for a series of so many windows: one index, or a list where there are several."""
         if self.backend != "cuda":
             return {}
-        return {"device_id": list(self.devices) if len(self.devices) > 1 else (self.devices or (0,))[0]}
+        from workers.cuda.job import device_id
+
+        return {"device_id": device_id(self.devices, windows)}
 
     def in_pieces(self, pieces: int) -> bool:
         return self.spreads or (self.backend == "cpu" and pieces > 1)

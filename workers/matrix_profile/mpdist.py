@@ -39,7 +39,7 @@ def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
 
 def _call(name: str, base: bases.Base, m: int, wanted: dict[str, Any], *, normalize: bool, job: Job) -> float:
     function = stumpys(name)
-    keywords = wanted | ({"normalize": True} if normalize else {"p": job.distance.p}) | job.ground.devices_asked()
+    keywords = wanted | ({"normalize": True} if normalize else {"p": job.distance.p})
     client = (job.ground.client(1),) if job.ground.spreads else ()
     seat = {job.ground.function("matrix_profile", normalize=normalize): base}
     with hearing(job.report), bases.injected(bases.home_of(function), **seat):

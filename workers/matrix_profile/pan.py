@@ -68,9 +68,7 @@ def _visit(name: str, base: _Windows, lengths: Ints, *, exact: bool, job: Job) -
     """Let STUMPY's object compute all its windows: window length → distances (n-m+1,) in the units of the treated series."""
     function, step, normalize = stumpys(name), int(job.params.get("step", 1)), job.distance.normalize
     client = (job.ground.client(1),) if job.ground.spreads else ()
-    keywords: dict[str, Any] = (
-        {"normalize": True} if normalize else {"p": job.distance.p}
-    ) | job.ground.devices_asked()
+    keywords: dict[str, Any] = {"normalize": True} if normalize else {"p": job.distance.p}
     if job.ground.backend == "cpu":  # the others are always exact
         pre = "pre_scrump" if normalize else "pre_scraamp"
         keywords |= {

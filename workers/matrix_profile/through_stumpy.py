@@ -35,7 +35,9 @@ def compute(a: Floats, b: Floats | None, m: int, *, normalize: bool, p: float, k
     without normalisation. STUMPY: Law, J. Open Source Softw. 2019; z-normalised by STOMPopt (Zimmerman et al., SoCC
     2019), p-norm by AAMP (arXiv:1901.05708). Its rounding grows along a diagonal: see verify.py.
     """
-    keywords: dict[str, Any] = {"k": k, "ignore_trivial": b is None} | ground.devices_asked()
+    keywords: dict[str, Any] = {"k": k, "ignore_trivial": b is None} | ground.devices_asked(
+        len(a if b is None else b) - m + 1
+    )
     keywords |= {"normalize": True} if normalize else {"p": float(p)}
     seconds, pieces = plan(a, b, m, normalize=normalize, k=k, ground=ground)
     function = ground.function("matrix_profile", normalize=normalize, in_pieces=ground.in_pieces(pieces))

@@ -23,8 +23,9 @@ def draw(page: Page) -> None:
     left, right = page.figure.subplots(*((1, 2) if beside else (2, 1)), **grid)
     lanes = Lanes(left, Across.of(sources, page.width), sources, numbers, room)
     overlay = Overlay(right, lanes, window, normalize=page.params.get("normalize", True))
+    pale = float(np.clip(8 / len(chosen), 0.3, 1.0))
     for each in chosen[:-1]:
-        overlay.window(each["series"], each["index"], LINE, f"neighbor-{each['series']}")
+        overlay.window(each["series"], each["index"], LINE, f"neighbor-{each['series']}", alpha=pale)
     farthest = chosen[-1]
     far = overlay.window(
         farthest["series"], farthest["index"], DISCORD, f"neighbor-{farthest['series']}", linewidth=1.3
@@ -36,7 +37,7 @@ def draw(page: Page) -> None:
     own.set_label(f"Consensus: {where}, radius {said['radius']:.3g}")
     far.set_label(f"Its farthest neighbour: {_where(lanes, farthest['series'], farthest['index'])}")
     page.handles += [own, far]
-    page.title(left, f"Consensus motif, window {window:,} · {remark(len(numbers), len(sources), 'series')}")
+    page.title(left, f"Consensus motif, window {window:,} · {remark(len(numbers), len(sources), 'series', 'series')}")
 
 
 def _where(lanes: Lanes, number: int, index: int) -> str:
@@ -63,8 +64,8 @@ class Overlay:
     def label(self) -> None:
         self.across.label(self.axes)
         self.axes.set_xlabel("row of the window")
+        self.axes.set_ylabel("z-normalised" if self.normalize else "value")
         self.axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-        self.axes.set_title("windows, z-normalised" if self.normalize else "windows", loc="left", fontsize=10)
 
 
 def _normalised(values: Any) -> Any:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from workers.matrix_profile.series import Series, look
 from workers.plots.across import Across
-from workers.plots.style import evenly, shortened
+from workers.plots.style import shortened
 
 
 class Lanes:
@@ -27,7 +27,8 @@ class Lanes:
             self._bounds[number] = (there.min(), there.max()) if len(there) else (0.0, 0.0)
             across.line(axes, rows, self._height(number, drawn), gid=f"series-{number}", linewidth=0.8)
         axes.set_ylim(0.5 - len(numbers), 0.5)
-        named = evenly(len(numbers), max(1, int(pixels / 14)))
+        letters = axes.get_figure().dpi * 0.24  # type: ignore[union-attr]
+        named = range(0, len(numbers), max(1, -int(-len(numbers) * letters // pixels)))
         axes.set_yticks([-lane for lane in named], [shortened(self.series[numbers[lane]].name, 16) for lane in named])
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
@@ -56,5 +57,7 @@ def most_lanes(pixels: float) -> int:
     return max(4, int(pixels / 6))
 
 
-def remark(drawn: int, count: int, things: str) -> str:
-    return f"{count} {things}" if drawn == count else f"{drawn} of {count:,} {things} drawn"
+def remark(drawn: int, count: int, thing: str, things: str) -> str:
+    """How many there are, and how many of them are drawn."""
+    some = "" if drawn == count else f"{drawn} of "
+    return f"{some}{count:,} {thing if count == 1 else things}"

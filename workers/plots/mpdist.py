@@ -38,9 +38,10 @@ def _window(axes: Axes, way: Across, series: Series, m: int, name: str) -> None:
     axes.plot(
         way.x([0, stop]), [1.0, 1.0], transform=place, color=MOTIF, linewidth=3, clip_on=False, gid=f"window-{name}"
     )
+    end = axes.convert_xunits(way.x(stop))  # type: ignore[no-untyped-call]
     axes.annotate(
         f"window {m:,}",
-        (way.x(stop), 1.0),
+        (end, 1.0),
         xycoords=place,
         xytext=(5, 0),
         textcoords="offset points",

@@ -9,7 +9,7 @@ from workers.plots import stored
 from workers.plots.across import Across
 from workers.plots.lanes import Lanes, most_lanes, remark
 from workers.plots.page import Page
-from workers.plots.style import DISCORD, MOTIF, RAMP, evenly
+from workers.plots.style import DISCORD, MOTIF, RAMP, evenly, shortened
 
 MOST_PROFILES: Final = 6
 ABOVE: Final = 0.55
@@ -28,7 +28,9 @@ def draw(page: Page) -> None:
     _lines(below, across, profiles)
     for at in sorted({0, count - 1}):
         _mark(page, lanes, below, at, profiles[at])
-    page.title(above, f"Multidimensional profile, window {window:,} · {remark(len(numbers), count, 'dimensions')}")
+    page.title(
+        above, f"Multidimensional profile, window {window:,} · {remark(len(numbers), count, 'dimension', 'dimensions')}"
+    )
     if any(page.summary["motif"]):
         below.set_ylim(bottom=0)
         page.upright(below, "mean distance")
@@ -70,7 +72,11 @@ def _mark(page: Page, lanes: Lanes, below: Axes, at: int, profile: Floats) -> No
             below.axvline(lanes.across.x(start), color=color, linewidth=0.9, alpha=0.35, zorder=1)
         hollow = {"markerfacecolor": "white", "markeredgecolor": color} if several and at == 0 else {}
         where = " and ".join(lanes.across.when(start) for start in starts)
-        of = "" if not several else " of the best" if at == 0 else f" of all {at + 1}"
+        of = "" if not several else f" of {_name(page, found)}" if at == 0 else f" of all {at + 1}"
         label = f"{name.capitalize()}{of}: {where}, distance {found['distance']:.3g}"
         look = {"color": color, "marker": marker, "label": label} | hollow
         page.dot(below, lanes.across, starts, profile[starts], gid, **look)
+
+
+def _name(page: Page, found: dict[str, Any]) -> str:
+    return shortened(page.sources["series"][found["members"][0]]["name"], 16)

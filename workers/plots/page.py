@@ -24,8 +24,10 @@ class Page:
         self.handles: list[Any] = []
 
     def title(self, axes: Axes, text: str) -> None:
-        room = max(12, int(self.figure.get_figwidth() * 9))
-        axes.set_title(shortened(text, room), loc="left", fontsize=13, fontweight="bold", pad=10)
+        width = self.figure.get_figwidth() - 0.75
+        size = 13 if len(text) <= width * 8.8 else 11
+        room = max(12, int(width * 8.8 * 13 / size))
+        axes.set_title(shortened(text, room), loc="left", fontsize=size, fontweight="bold", pad=10)
 
     def upright(self, axes: Axes, name: str) -> None:
         """The vertical axis of a series or a profile."""
@@ -36,7 +38,12 @@ class Page:
 
     def dot(self, axes: Axes, across: Across, rows: Sequence[int], heights: Any, gid: str, **look: Any) -> None:
         """Mark points of a profile, and put `look["label"]` into the legend. look: a line's color, marker, label …"""
-        style: dict[str, Any] = {"linestyle": "none", "markersize": 6.5, "markeredgecolor": PAPER, "markeredgewidth": 1.2} | look
+        style: dict[str, Any] = {
+            "linestyle": "none",
+            "markersize": 6.5,
+            "markeredgecolor": PAPER,
+            "markeredgewidth": 1.2,
+        } | look
         self.handles += axes.plot(
             across.x(np.array(rows)), np.asarray(heights), gid=gid, zorder=4, clip_on=False, **style
         )

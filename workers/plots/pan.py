@@ -1,11 +1,11 @@
 """A pan profile: the series above, and below it, as colours, how near the nearest is for every window and place."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import date2num
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import FixedLocator, MaxNLocator, StrMethodFormatter
 
 from workers.matrix_profile.profile import Floats, Ints
 from workers.matrix_profile.series import Series, look
@@ -14,6 +14,9 @@ from workers.plots.across import Across
 from workers.plots.page import Page
 from workers.plots.profile import span
 from workers.plots.style import HEAT, PAIR
+
+FEW: Final = 6
+"""As many windows have a tick each."""
 
 
 def draw(page: Page) -> None:
@@ -28,7 +31,7 @@ def draw(page: Page) -> None:
         for number, start in enumerate(starts):
             span(above, across, series, start, m, PAIR, f"motif-window-{number}")
         where = " and ".join(across.when(start) for start in starts)
-        label = f"Nearest pair for its length: {where}, window {m:,}, distance {best['distance']:.3g}"
+        label = f"Nearest pair: {where}, window {m:,}, distance {best['distance']:.3g}"
         page.dot(below, across, starts, [m, m], "motif", color=PAIR, marker="o", markersize=8, label=label)
     else:
         page.blank(below)
@@ -76,7 +79,7 @@ def _heat(page: Page, across: Across, series: Series, windows: Ints, above: Axes
     found, starts, lines = cells(page, windows, scale, rows)
     there = found[np.isfinite(found)]
     most = float(np.quantile(there, 0.995)) if len(there) else 1.0
-    x = across.x(np.append(starts, rows - 1 if rows - 1 > starts[-1] else len(series.values) - 1))
+    x = across.x(np.append(starts, rows))
     y = np.append(windows[lines] - half, windows[-1] + half)
     edges = x if across.times is None else date2num(x)  # type: ignore[no-untyped-call]
     image = below.pcolorfast(edges, y, np.ma.masked_invalid(found), cmap=HEAT, vmin=0.0, vmax=most or 1.0)
@@ -84,7 +87,8 @@ def _heat(page: Page, across: Across, series: Series, windows: Ints, above: Axes
     below.set_gid("heat-map-axes")
     below.grid(visible=False)
     below.set_ylabel("window")
-    below.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    locator = FixedLocator(windows.tolist()) if len(windows) <= FEW else MaxNLocator(nbins=6, integer=True)
+    below.yaxis.set_major_locator(locator)
     below.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     bar = page.figure.colorbar(image, ax=[above, below], label=label, aspect=40, pad=0.015, extend="max")
     bar.outline.set_visible(False)

@@ -12,10 +12,10 @@ MOTIF, DISCORD = "#0072b2", "#d55e00"
 
 RAMP: Final = LinearSegmentedColormap.from_list("ramp", ["#9fb6c3", INK])
 PAIR: Final = "#d55e00"
-"""On the colours of HEAT, which are blue to yellow."""
+"""On the colours of HEAT, which are violet to yellow."""
 
-HEAT: Final = "cividis"
-"""As bright for every kind of colour vision (Nuñez et al., 2018)."""
+HEAT: Final = "viridis"
+"""Even in brightness, and so for every kind of colour vision."""
 
 STYLE: Final[Any] = {
     "font.size": 10.0,
