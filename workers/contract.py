@@ -5,6 +5,7 @@ Messages are pydantic models; both sides validate them, so a version skew shows 
 
 import asyncio
 import importlib
+import json
 import math
 import reprlib
 from collections.abc import Callable
@@ -54,12 +55,18 @@ class Message(BaseModel):
 
 def _whole(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"must be a whole number, not {value!r}")
+        raise ValueError(f"must be a whole number, not {_as_sent(value)}")
     if isinstance(value, float):
         if not value.is_integer():
-            raise ValueError(f"must be a whole number, not {value!r}")
+            raise ValueError(f"must be a whole number, not {_as_sent(value)}")
         return int(value)
     return value
+
+
+def _as_sent(value: object) -> str:
+    """A value in JSON's own words, shortened."""
+    text = json.dumps(value, default=repr, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 WholeNumber = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
@@ -177,10 +184,21 @@ PNorm = Annotated[
     ),
 ]
 Several = Annotated[list[SeriesReference], Field(min_length=1, max_length=10_000, fail_fast=True)]
+
+
+def _several(sent: object) -> object:
+    if isinstance(sent, dict) and ("values" in sent or "column" in sent):
+        raise ValueError(
+            "must be a list of series, `[{…}, {…}]`, or one object with `dataset` and `columns`; this is one series"
+        )
+    return sent
+
+
 # Told apart by what was sent, so that a fault in a list is not told as a missing dataset too.
 SeveralOrColumns = Annotated[
     Annotated[Several, Tag("list")] | Annotated[Columns, Tag("Columns")],
     Discriminator(lambda sent: "list" if isinstance(sent, list) else "Columns"),
+    BeforeValidator(_several),
 ]
 
 

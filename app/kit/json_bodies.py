@@ -19,6 +19,14 @@ MOST_MEMBERS: Final = 1000
 class _Constant(str):
     """`NaN`, `Infinity` or `-Infinity`, which Python reads and JSON does not have."""
 
+    advice = 'is not JSON; send null for NaN, or "inf" and "-inf" as words'
+
+
+class _Beyond(_Constant):
+    """A number that Python would read as infinite."""
+
+    advice = 'is more than a 64-bit number holds, which ends at about 1.8e308; send "inf" or "-inf" if that is meant'
+
 
 def loads(body: bytes) -> Any:
     """The value of `body`. Raises json.JSONDecodeError, UnicodeDecodeError, or InvalidInput."""
@@ -28,7 +36,14 @@ def loads(body: bytes) -> Any:
         constants.add(text)
         return _Constant(text)
 
-    value = json.loads(body, parse_constant=constant, object_pairs_hook=_object)
+    def number(text: str) -> float | _Beyond:
+        value = float(text)
+        if value - value == 0:
+            return value
+        constants.add(text)
+        return _Beyond(text)
+
+    value = json.loads(body, parse_constant=constant, parse_float=number, object_pairs_hook=_object)
     if constants:
         errors = list(islice(_refusals(value, ()), MOST_ERRORS))
         raise InvalidInput(errors[0].detail, errors=errors)
@@ -47,7 +62,7 @@ def _refusals(value: Any, path: tuple[str | int, ...]) -> Iterator[FieldError]:
     """Where the constants stand."""
     match value:
         case _Constant():
-            yield FieldError(pointer(*path), f'{value} is not JSON; send null for NaN, or "inf" and "-inf" as words')
+            yield FieldError(pointer(*path), f"{value} {value.advice}")
         case dict():
             for name, member in value.items():
                 yield from _refusals(member, (*path, name))

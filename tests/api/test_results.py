@@ -9,6 +9,7 @@ import pytest
 
 from tests.api.asking import profile, refused, wave
 from tests.house import eventually
+from workers.operations import OPERATIONS
 
 PARQUET, NPZ, CSV = "application/vnd.apache.parquet", "application/x-npz", "text/csv"
 
@@ -183,6 +184,21 @@ def test_plots_have_the_size_that_was_asked_for(api, finished):
     assert "<svg" in drawing.text
     assert "<script" not in drawing.text
     refused(api.get(finished["links"]["plot"], headers={"Accept": "text/html"}), 406, "not-acceptable")
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_every_kind_has_a_plot(api, kind):
+    operation = OPERATIONS[kind]
+    one, gappy = {"values": wave(80)}, {"values": [*wave(40), None, *wave(39)]}
+    several = kind in ("multidimensional_profile", "consensus_motif")
+    given = {"series": [one, gappy]} if several else dict.fromkeys(operation.series, one)
+    windows = {"min_window": 8, "max_window": 12} if kind == "pan_profile" else {"window": 8}
+    job = api.submit({"kind": kind, "params": given | windows}, Prefer="wait=60")
+    assert job["state"] == "succeeded", job
+    assert size_of(api.get(job["links"]["plot"]).content) == (1200, 700)
+    drawing = api.get(job["links"]["plot"], headers={"Accept": "image/svg+xml"})
+    assert drawing.status_code == 200, drawing.text
+    assert "<svg" in drawing.text
 
 
 @pytest.mark.parametrize("size", [{"width": 0}, {"width": 10_000}, {"height": "x"}, {"height": 1}])

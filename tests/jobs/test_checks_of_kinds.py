@@ -65,7 +65,7 @@ MULTI, MPDIST, CONSENSUS, PAN = "multidimensional_profile", "mpdist", "consensus
         (MULTI, [GOOD, BAD], {}, "/params/series/1", "choose another stretch or column"),
         (MULTI, [GOOD, GAPPY[:40]], {}, "/params/series/1", "the largest window that works is 6"),
         (MULTI, [BAD, BAD], {}, "/params/window", "choose another stretch or column"),
-        (MULTI, [[], GOOD], {}, "/params/series/0", "series 0 is empty"),
+        (MULTI, [[], GOOD], {}, "/params/series/0", "Series 0 is empty"),
         (MULTI, [GOOD, GOOD], {"include": []}, "/params/include", "`include` is empty"),
         (MULTI, [GOOD, GOOD], {"include": [0, 2]}, "/params/include/1", "names dimension 2, but dimensions are 0 to 1"),
         (MULTI, [GOOD, GOOD], {"include": [1, 1]}, "/params/include/1", "names dimension 1 twice"),

@@ -69,7 +69,7 @@ def test_unknown_parameters_are_told_in_the_words_of_their_kind():
         ([WHOLE, 5], "/params/series/1", "must be an object, such as"),
         ([], "/params/series", "at least 1 item"),
         (5, "/params/series", "must be an object, such as"),
-        (WHOLE, "/params/series/values", "is not known here"),
+        (WHOLE, "/params/series", "must be a list of series"),
         ({"dataset": "ds_x", "columns": []}, "/params/series/columns", "at least 1 item"),
         ({"dataset": "ds_x", "columns": [1.5]}, "/params/series/columns/0", "must be a whole number"),
         ({"dataset": 5}, "/params/series/dataset", "must be text"),

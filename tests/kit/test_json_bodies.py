@@ -18,3 +18,11 @@ def test_an_object_of_absurdly_many_members_is_refused_at_once():
         loads(json.dumps([members]).encode())
     members.popitem()
     assert loads(json.dumps(members).encode()) == members
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e999"])
+def test_a_number_beyond_a_double_is_not_taken_for_infinity(text):
+    with pytest.raises(InvalidInput) as refusal:
+        loads(f'{{"values": [1.0, {text}]}}'.encode())
+    assert refusal.value.errors[0].pointer == "/values/1"
+    assert "64-bit" in refusal.value.errors[0].detail

@@ -41,7 +41,7 @@ def _check_lengths(found: Findings, given: Sequence[SeriesFacts]) -> bool:
     first = next((each.length for each in given if each.length), 0)
     for each in given:
         if each.length == 0:
-            found.error(each.pointer, f"{each.label} is empty.")
+            found.error(each.pointer, f"{each.label[0].upper()}{each.label[1:]} is empty.")
         elif each.length != first:
             found.error(
                 each.pointer,

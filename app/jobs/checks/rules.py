@@ -30,10 +30,10 @@ def check_share(found: Findings, percentage: float, of: str) -> None:
             "/params/percentage", f"percentage is {percentage:g}, but it is a share of {of} and must be above 0."
         )
     elif percentage > 1:
-        advice = f"; for {percentage:g} percent, send {percentage / 100:g}" if percentage <= 100 else ""
+        advice = f"; for {percentage:g} percent, send {percentage / 100:g}" if 2 <= percentage <= 100 else ""
         found.error(
             "/params/percentage",
-            f"percentage is {percentage:g}, but it is a share of {of}, above 0 and at most 1{advice}.",
+            f"percentage is {percentage!r}, but it is a share of {of}, above 0 and at most 1{advice}.",
         )
 
 
@@ -52,7 +52,7 @@ def check_fits(found: Findings, window: int, facts: SeriesFacts, largest: int, p
     """Whether a series has a window of such a length at all; `largest` is the largest that works."""
     longest = facts.longest_run()
     if facts.length == 0:
-        found.error(facts.pointer, f"{facts.label} is empty.")
+        found.error(facts.pointer, f"{facts.label[0].upper()}{facts.label[1:]} is empty.")
     elif window > facts.length:
         found.error(
             pointer, f"The window is {window}, but {facts.label} has only {facts.length} values; {advice_for(largest)}."
