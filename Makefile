@@ -31,9 +31,9 @@ capabilities: install
 bench: install
 	@$(PY) -m tests.bench
 
-# The linters first, since they are quick, then the suite.
+# The linters first, since they are quick, then the suite, in two processes with servers of their own: half of it is waiting.
 test: check
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
 
 check: install
 	$(VENV)/bin/ruff check .

@@ -155,6 +155,8 @@ def serve(settings: Settings) -> int:
     """Run until SIGTERM or Ctrl-C. 0 after an orderly end."""
     from app.main import create_app
 
+    # Embedded workers inherit it; a `.env` file is read by the server alone.
+    os.environ["TIDEMILL_CUDA_SIMULATOR"] = str(settings.cuda_simulator).lower()
     listener = listen(settings.host, settings.port)
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
     app = create_app(settings, lambda house: print(f"Tidemill is ready at {settings.url}", flush=True))

@@ -33,9 +33,18 @@ class Settings(BaseSettings):
         pattern=r"^(embedded|auto|([^/\s:]+|\[[0-9a-fA-F:.]+\]):\d+)$",
         description="`embedded` starts a Ray head and workers as children; `HOST:PORT`, or `auto` for one on this machine, joins yours.",
     )
-    workers: int = Field(min(2, CORES), ge=1, le=1024, description="Workers of an embedded cluster.")
+    workers: int = Field(
+        min(2, CORES),
+        ge=1,
+        le=1024,
+        description="Workers of an embedded cluster; unless set, two such clusters have half of the default each.",
+    )
     worker_threads: int = Field(
         max(1, CORES // 2), ge=1, le=1024, description="Computing threads of each embedded worker."
+    )
+    cuda_simulator: bool = Field(
+        False,
+        description="Whether an explicit `backend: cuda` of up to 64 points runs on Numba's CUDA simulator where there is no GPU.",
     )
     public_url: str | None = Field(
         None, description="How workers reach the server, and one more name it answers under; default http://HOST:PORT."

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.house import House, running
+from tests.house import House, eventually, long_series, running
 
 SERIES = [float((i * i) % 23) for i in range(2000)]
 BODY = {"kind": "matrix_profile", "params": {"series": {"values": SERIES}, "window": 50}}
@@ -23,6 +23,34 @@ def seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+BACKENDS = ("cpu", "dask", "ray")
+LONG = 50_000
+
+
+def spreading() -> None:
+    """The same profile on one worker, and spread over two of each engine; medians of three, in turns."""
+    environment = {"TIDEMILL_ENGINE": "dask,ray", "TIDEMILL_WORKERS": "2", "TIDEMILL_WORKER_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder, running(House(Path(folder) / "home", environment)) as house:
+        with house.api() as api:
+            eventually(
+                lambda: all(len(each["workers"]) == 2 for each in api.get("/capabilities").json()["engines"]), 120
+            )
+            dataset = api.post("/datasets", files={"file": ("walk.npy", long_series(LONG))}).json()["id"]
+
+            def job(backend: str) -> None:
+                params = {"series": {"dataset": dataset}, "window": 100}
+                execution = {"backend": backend, "fallback": "forbid"}
+                submitted = api.submit({"kind": "matrix_profile", "params": params, "execution": execution})
+                api.until(submitted["id"], "succeeded", seconds=120)
+
+            rounds = [{backend: seconds(lambda b=backend: job(b)) for backend in BACKENDS} for _ in range(3)]
+        for backend in BACKENDS:
+            took = statistics.median(each[backend] for each in rounds)
+            times = statistics.median(each["cpu"] / each[backend] for each in rounds)
+            what = f"profile of {LONG:,} values, {'one worker' if backend == 'cpu' else f'two {backend} workers'}"
+            print(f"{what:<60} {took:8.2f} s  {times:.2f} times as fast as one worker")
 
 
 def main() -> int:
@@ -52,6 +80,7 @@ def main() -> int:
         f"{f'durable submissions, {PARALLEL_CALLERS} callers at once, cluster busy':<60} {singles / burst:8.0f} jobs a second"
     )
     print(f"{'durable submission of a batch of 100':<60} {batch * 1000:8.0f} ms")
+    spreading()
     return 0
 
 

@@ -138,7 +138,8 @@ def norm_distances(x: np.ndarray, others: np.ndarray, p: float) -> np.ndarray:
 def _standardised(windows: np.ndarray) -> np.ndarray:
     """Windows (r, m), each with mean 0 and deviation 1; what comes of a constant or broken one is not looked at."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        centred = windows - windows.mean(axis=1, keepdims=True)
+        centred = windows - windows[:, :1]  # exact where a window varies by a few ulps of its level
+        centred = centred - centred.mean(axis=1, keepdims=True)
         centred = centred - centred.mean(axis=1, keepdims=True)
         return centred / np.sqrt((centred**2).mean(axis=1, keepdims=True))
 

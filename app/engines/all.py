@@ -60,21 +60,26 @@ class Engines(Mapping[str, Engine]):
 def build_engines(settings: Settings, home: Path) -> Engines:
     """The engines that the settings name. Only these are imported: Ray need not be installed where nobody asks for it."""
     names = [name.strip() for name in settings.engine.split(",")]
-    return Engines([BUILDERS[name](settings, home) for name in names])
+    return Engines([BUILDERS[name](settings, home, workers_each(settings)) for name in names])
 
 
-def _dask(settings: Settings, home: Path) -> Engine:
+def workers_each(settings: Settings) -> int:
+    """Workers of each embedded cluster. Unless said, two clusters share the cores that one would have."""
+    embedded = [where == "embedded" for where in (settings.dask_scheduler, settings.ray_address)]
+    shared = "," in settings.engine and all(embedded) and "workers" not in settings.model_fields_set
+    return max(1, settings.workers // 2) if shared else settings.workers
+
+
+def _dask(settings: Settings, home: Path, workers: int) -> Engine:
     from app.engines.dask import DaskEngine
 
-    return DaskEngine(
-        settings.dask_scheduler, home / "dask", settings.workers, settings.worker_threads, settings.join_token
-    )
+    return DaskEngine(settings.dask_scheduler, home / "dask", workers, settings.worker_threads, settings.join_token)
 
 
-def _ray(settings: Settings, home: Path) -> Engine:
+def _ray(settings: Settings, home: Path, workers: int) -> Engine:
     from app.engines.ray import RayEngine
 
-    return RayEngine(settings.ray_address, home / "ray", settings.workers, settings.worker_threads, settings.join_token)
+    return RayEngine(settings.ray_address, home / "ray", workers, settings.worker_threads, settings.join_token)
 
 
-BUILDERS: Final[Mapping[str, Callable[[Settings, Path], Engine]]] = {"dask": _dask, "ray": _ray}
+BUILDERS: Final[Mapping[str, Callable[[Settings, Path, int], Engine]]] = {"dask": _dask, "ray": _ray}

@@ -40,10 +40,11 @@ def worker(
     return process(arguments, house.home.parent / "worker.log", **environment)
 
 
-def test_a_running_job_does_not_notice_that_the_server_was_killed(outside, scheduler):
+@pytest.mark.parametrize("backend", ["cpu", "dask"])
+def test_a_running_job_does_not_notice_that_the_server_was_killed(outside, scheduler, backend):
     with worker(outside, scheduler, TIDEMILL_JOIN_TOKEN=TOKEN), running(outside) as house:
         # It takes some seconds: long enough to lose the server in the middle of it, and short enough to wait for.
-        job_id, _ = submit_long(house, n=40_000)
+        job_id, _ = submit_long(house, n=40_000, execution={"backend": backend, "fallback": "forbid"})
         with house.api() as api:
             eventually(lambda: computing(api, job_id))
         house.kill()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.engines.all import Engines, build_engines
+from app.engines.all import Engines, build_engines, workers_each
 from app.engines.base import EngineDown
 from app.settings import Settings
 from tests.jobs.yard import NoCluster, Yard
@@ -31,6 +31,25 @@ together: set[str] = set()
 
 def test_engines_are_those_that_the_settings_name_in_that_order(tmp_path):
     assert list(build_engines(Settings(), tmp_path)) == ["dask"]
+
+
+@pytest.mark.parametrize(
+    ("said", "each"),
+    [
+        ({"engine": "dask"}, 4),
+        ({"engine": "dask,ray"}, 2),
+        ({"engine": "dask,ray", "ray_address": "auto"}, 4),
+        ({"engine": "dask,ray", "workers": 3}, 3),
+    ],
+)
+def test_two_clusters_on_one_machine_share_its_cores_unless_told_otherwise(monkeypatch, said, each):
+    monkeypatch.setattr(Settings.model_fields["workers"], "default", 4)
+    Settings.model_rebuild(force=True)
+    try:
+        assert workers_each(Settings(**said)) == each
+    finally:
+        monkeypatch.undo()
+        Settings.model_rebuild(force=True)
 
 
 def test_all_engines_are_stopped_at_once_and_one_that_fails_keeps_no_other_from_it():

@@ -11,6 +11,8 @@ import pytest
 from tests import oracle
 from tests.matrix_profile.hard import HARD, NOISE, WALK, with_
 from workers.failures import InvalidInput
+from workers.matrix_profile import multiverify
+from workers.matrix_profile.verify import Unverifiable
 
 RNG = np.random.default_rng(17)
 THREE = [WALK, RNG.standard_normal(150).cumsum(), with_(RNG.standard_normal(150), slice(100, 104), np.nan)]
@@ -66,6 +68,62 @@ def test_bursts_in_a_long_series(profile, distance):
     series = [np.random.default_rng(n).standard_normal(600) for n in range(3)]
     series[0][100], series[1][300], series[2][:200] = 1e6, -1e9, series[2][:200] * 1e7
     assert_true(profile(series, 16, **distance), series, 16, **distance)
+
+
+@pytest.mark.parametrize("seed", [108, 111, 115])
+@pytest.mark.parametrize("spoiled", ["sentinel", "burst"])
+@pytest.mark.parametrize("order", [{}, {"include": [1]}, {"discords": True}], ids=str)
+def test_no_row_in_doubt_is_left_after_a_large_value(profile, seed, spoiled, order):
+    """Of many windows a large value puts in doubt, few are wrong, and those at random places."""
+    rng = np.random.default_rng(seed)
+    series = [rng.standard_normal(200).cumsum() for _ in range(3)]
+    if spoiled == "sentinel":
+        series[0][100] = 999999999.0
+    else:
+        series[0][60:64] += 1e8 * rng.standard_normal(4)
+    assert_true(profile(series, 20, **order), series, 20, **order)
+
+
+def test_large_values_in_two_of_four_dimensions(profile):
+    rng = np.random.default_rng(29)
+    series = [*rng.standard_normal((4, 200)).cumsum(axis=1)]
+    series[1][100] = series[3][100] = 999999999.0
+    assert_true(profile(series, 20), series, 20)
+    assert_true(profile(series, 20, include=[2]), series, 20, include=[2])
+
+
+def test_a_burst_in_the_longer_series_of_two(profile):
+    rng = np.random.default_rng(31)
+    series = [rng.standard_normal(500), rng.standard_normal(500).cumsum()]
+    series[0][166:171] += 1e8 * rng.standard_normal(5)
+    assert_true(profile(series, 50), series, 50)
+
+
+def decades(rng):
+    return rng.standard_normal(200) * 10.0 ** np.repeat(rng.integers(-9, 9, 11), 20)[:200]
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=str)
+@pytest.mark.parametrize("order", [{}, {"include": [1]}], ids=str)
+def test_where_it_was_computed_does_not_show(profile, spread, distance, order):
+    """Amplitudes over 18 decades: pieces add up otherwise than a whole, but the neighbours are no farther."""
+    rng = np.random.default_rng(2)
+    walk, steps, noise, others = rng.standard_normal(200).cumsum(), decades(rng), rng.standard_normal(200), decades(rng)
+    series = [walk, steps, noise, others]
+    here = profile(series, 16, **distance, **order).arrays["distances"]
+    there = profile(series, 16, plan=spread, **distance, **order).arrays["distances"]
+    np.testing.assert_allclose(there, here, rtol=1e-8, atol=0.0 if distance else 4e-8)
+    assert_true(profile(series, 16, **distance, **order), series, 16, **distance, **order)
+
+
+def test_windows_in_doubt_without_time_to_compute_them_fail(profile, monkeypatch):
+    """The doubt alone suffices: whether a neighbour was missed cannot be seen."""
+    rng = np.random.default_rng(111)
+    series = [rng.standard_normal(200).cumsum() for _ in range(3)]
+    series[0][100] = 999999999.0
+    monkeypatch.setattr(multiverify, "allowed_rows", lambda *sizes: 150)
+    with pytest.raises(Unverifiable, match="may have spoilt"):
+        profile(series, 20)
 
 
 def test_one_dimension_is_a_matrix_profile(profile):

@@ -65,6 +65,34 @@ def test_small_values_keep_their_distances_in_a_norm(job, p):
     )
 
 
+FINE = ["shares that sum to one", "ulps of a level", "ulps in a stretch", "quiet as 1e-14"]
+
+
+@pytest.mark.parametrize("case", FINE)
+@pytest.mark.parametrize("window", [5, 8, 20, 40])
+def test_windows_that_vary_by_a_few_ulps(job, case, window):
+    series = HARD[case]
+    assert_true(job(series, window), series, window)
+    assert_true(job(series, window, k=3), series, window, k=3)
+
+
+@pytest.mark.parametrize("case", FINE)
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 1.5])
+def test_norms_of_a_few_ulps_are_exact_relative_to_themselves(job, case, p):
+    asked = {"normalize": False, "p": p}
+    for done, truth in (
+        (job(HARD[case], 10, **asked), oracle.matrix_profile(HARD[case], 10, **asked)),
+        (
+            job(HARD[case], 10, against=HARD[case][20:90] * 1.0, k=2, **asked),
+            oracle.matrix_profile(HARD[case], 10, against=HARD[case][20:90], k=2, **asked),
+        ),
+    ):
+        np.testing.assert_allclose(done.distances, truth.distances, rtol=1e-8)
+        np.testing.assert_allclose(truth.at(done.indices), truth.distances, rtol=1e-8)
+        np.testing.assert_allclose(truth.at(done.arrays["left_indices"]), truth.left, rtol=1e-8)
+        np.testing.assert_allclose(truth.at(done.arrays["right_indices"]), truth.right, rtol=1e-8)
+
+
 def test_a_large_p(job):
     assert_true(job(WALK, 8, normalize=False, p=40.0), WALK, 8, normalize=False, p=40.0)
 

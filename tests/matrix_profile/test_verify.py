@@ -95,6 +95,20 @@ def test_a_right_profile_passes_in_silence():
     assert heard.warnings == []
 
 
+@pytest.mark.parametrize("distance", MEASURES)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_wrong_neighbours_on_one_side_are_noticed_though_the_distances_are_right(distance, side):
+    a = Windows(SERIES, 16)
+    measure = MEASURES[distance](a, a)
+    truth, profile = true_profile(measure), true_profile(measure)
+    named = getattr(profile, side)
+    named[named >= 0] = np.where(side == "left", 0, len(a) - 1)
+    checked, heard = check(profile, measure)
+    np.testing.assert_array_equal(getattr(profile, side), getattr(truth, side))
+    assert checked["rows_recomputed"] == len(a)
+    assert "differed" in heard.warnings[0]
+
+
 def test_quiet_windows_are_offered_to_all_others(monkeypatch):
     """A loud window whose nearest neighbour is a quiet one, lost to rounding, gets it back."""
     series = np.random.default_rng(5).standard_normal(400)

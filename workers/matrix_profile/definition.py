@@ -27,9 +27,6 @@ class Measure(Protocol):
     def rows(self, i: Ints) -> Floats:
         """Windows `i` of `a` to every window of `b`: float64 (r, l_b), inf where a window is not whole."""
 
-    def lengths(self, i: Ints) -> Floats:
-        """How large the windows `i` of `a` themselves are under this distance: what its rounding is relative to."""
-
     def precisely(self, i: int, j: int) -> float:
         """One pair of whole windows in extended precision, by another route than `pairs`: a check on it."""
 
@@ -79,9 +76,6 @@ class Shapes:
         found[:, ~self.b.whole] = np.inf
         return found
 
-    def lengths(self, i: Ints) -> Floats:
-        return np.full(len(i), math.sqrt(self.a.m))
-
     def precisely(self, i: int, j: int) -> float:
         if self.a.constant[i] or self.b.constant[j]:
             return 0.0 if self.a.constant[i] and self.b.constant[j] else math.sqrt(self.a.m)
@@ -92,6 +86,8 @@ class Shapes:
 def _standardised(window: Floats) -> Any:
     """A window, not constant, with mean 0 and deviation 1 in extended precision."""
     x = window.astype(np.longdouble)
-    x = x - x.mean()
+    x = x - x[0]  # exact for a window that varies by a few ulps of its level
     x = x / np.abs(x).max()
+    x = x - x.mean()
+    x = x - x.mean()
     return x / np.sqrt((x * x).mean())

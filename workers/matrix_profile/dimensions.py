@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workers.matrix_profile.definition import Measure
+from workers.matrix_profile.kernel import best_means
 from workers.matrix_profile.profile import Floats, Ints, exclusion_zone
 
 CANDIDATES = 3
@@ -44,16 +45,14 @@ class Dimensions:
 
     @property
     def seconds_per_row(self) -> float:
-        each = sum(measure.seconds_per_pair + 5e-8 for measure in self.measures)  # the latter for sorting and adding up
-        return 1.5e-3 + each * self.windows
+        each = sum(measure.seconds_per_pair + 3e-8 for measure in self.measures)  # the latter for sorting and adding up
+        return 4e-4 + each * self.windows
 
     def means(self, apart: Floats) -> Floats:
         """Distances (d, r) in each dimension as distances (d, r) over the best 1 … d dimensions."""
-        rest = np.delete(apart, self.include, axis=0)
-        rest.sort(axis=0)
-        ordered = np.concatenate([apart[self.include], rest[::-1] if self.discords else rest])
-        counted = np.arange(1, len(ordered) + 1)[:, None]
-        return np.asarray(np.cumsum(ordered / counted[-1], axis=0) / (counted / counted[-1]))
+        found: Floats = np.concatenate([apart[self.include], np.delete(apart, self.include, axis=0)])
+        best_means(found, len(self.include), self.discords)
+        return found
 
     def pairs(self, i: Ints, j: Ints) -> Floats:
         """Windows i to windows j, one by one: (d, r)."""
@@ -64,22 +63,28 @@ class Dimensions:
         apart = [each.precisely(i, j) if each.a.whole[i] and each.b.whole[j] else np.inf for each in self.measures]
         return self.means(np.array(apart)[:, None])[:, 0]
 
-    def row(self, i: int) -> Floats:
-        """Window i to all windows: (d, l), inf for trivial pairs; near zero with the error of a correlation."""
-        found = self.means(np.stack([each.rows(np.array([i]))[0] for each in self.measures]))
+    def rows(self, i: Ints) -> Floats:
+        """Windows i to all windows: (r, d, l), inf for trivial pairs; near zero with the error of a correlation."""
+        apart = np.stack([each.rows(i) for each in self.measures])
+        count, rows, windows = apart.shape
+        found = self.means(apart.reshape(count, rows * windows)).reshape(count, rows, windows).transpose(1, 0, 2)
         zone = exclusion_zone(self.measures[0].a.m)
-        found[:, max(0, i - zone) : i + zone + 1] = np.inf
+        for number, row in enumerate(i):
+            found[number, :, max(0, row - zone) : row + zone + 1] = np.inf
         return found
 
-    def nearest(self, i: int, row: Floats) -> tuple[Floats, Ints]:
-        """Window i's nearest neighbours, given its row (d, l): exact distances (d,) and indices (d,), the first of equals."""
-        wanted = min(CANDIDATES, row.shape[1])
-        candidates = np.unique(np.argpartition(row, wanted - 1, axis=1)[:, :wanted]).astype(np.int64)
-        exact = self.pairs(np.full(len(candidates), i), candidates)
-        exact[~np.isfinite(row[:, candidates])] = np.inf
-        best = exact.argmin(axis=1)
-        distances = exact[np.arange(len(exact)), best]
-        return distances, np.where(np.isfinite(distances), candidates[best], -1)
+    def nearest(self, i: Ints, rows: Floats) -> tuple[Floats, Ints]:
+        """The nearest neighbours of windows i, given their rows (r, d, l): exact distances (d, r) and indices (d, r)."""
+        wanted = min(CANDIDATES, rows.shape[2])
+        candidates = np.argpartition(rows, wanted - 1, axis=2)[:, :, :wanted].astype(np.int64)
+        candidates = np.sort(candidates.reshape(len(i), -1), axis=1)  # (r, c), of all numbers of dimensions together
+        exact = self.pairs(np.repeat(i, candidates.shape[1]), candidates.ravel())
+        exact = exact.reshape(-1, *candidates.shape).transpose(1, 0, 2)
+        exact[~np.isfinite(np.take_along_axis(rows, candidates[:, None, :], axis=2))] = np.inf
+        best = exact.argmin(axis=2)
+        distances = np.take_along_axis(exact, best[:, :, None], axis=2)[:, :, 0]
+        indices = np.where(np.isfinite(distances), np.take_along_axis(candidates, best, axis=1), -1)
+        return distances.T, indices.T
 
     def first(self, i: int, j: int) -> list[int]:
         """The dimensions in the order in which this pair takes them."""

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from workers.matrix_profile.definition import Measure
+from workers.matrix_profile.exact import distances_to
 from workers.matrix_profile.norms import Norms
 from workers.matrix_profile.profile import Bools, Floats, Ints, Profile, exclusion_zone
 
@@ -35,37 +36,64 @@ def doubts(profile: Profile, measure: Measure, before: Floats, *, self_join: boo
     before: float64 (l, k), the distances as computed, beside the remeasured ones in `profile`.
     """
     wrong = np.any(_off(profile, measure, before), axis=1) | _lacking(profile, measure, self_join=self_join)
+    sides = np.stack([profile.left, profile.right])
     if isinstance(measure, Norms):
-        fine, theirs = _unresolved(profile, measure, before), np.zeros(len(measure.b), dtype=np.bool_)
+        bound, theirs = _unresolved(profile, measure, before), np.zeros(len(measure.b), dtype=np.bool_)
+        beside = np.any(_within(profile, measure, sides, bound), axis=0)
+        fine = beside | (profile.distances[:, -1] < bound)
     else:
         mine, theirs = _quiet(profile, measure, before)
-        sides = np.stack([profile.left, profile.right])
-        fine = mine | np.any((sides >= 0) & theirs[sides], axis=0)
-    chosen = np.flatnonzero((wrong | fine) & measure.a.whole)
-    chosen = chosen[profile.distances[chosen, -1] > 8 * EPS * measure.lengths(chosen)]  # nothing is nearer than equal
-    order = np.lexsort((profile.distances[chosen, 0], ~wrong[chosen]))
-    return Doubts(chosen[order], int(np.count_nonzero(wrong[chosen])), theirs)
+        fine = mine | np.any((sides >= 0) & theirs[sides], axis=0) | _close(profile, measure, before, mine, theirs)
+        beside = (wrong | fine) & self_join
+    chosen = (wrong | fine) & measure.a.whole
+    chosen &= beside | (profile.distances[:, -1] > 8 * EPS * measure.unit)  # nothing is nearer than equal
+    rows = np.flatnonzero(chosen)
+    order = np.lexsort((profile.distances[rows, 0], ~wrong[rows]))
+    return Doubts(rows[order], int(np.count_nonzero(wrong[rows])), theirs)
 
 
 def _quiet(profile: Profile, measure: Measure, before: Floats) -> tuple[Bools, Bools]:
     """Windows whose deviation, beside the largest, is so small that the error of a covariance shows in a correlation."""
-    i, column = np.nonzero(np.isfinite(profile.distances) & np.isfinite(before))
-    j = profile.indices[i, column]
-    apart = np.abs(profile.distances[i, column] ** 2 - before[i, column] ** 2) / (2 * measure.a.m)
-    seen = apart * measure.a.deviations[i] * measure.b.deviations[j]
-    bound = np.sqrt(_resolution(seen, measure) / CORRELATION_TOLERANCE)
+    bound = np.sqrt(_resolution(_seen(profile, measure, before), measure) / CORRELATION_TOLERANCE)
     mine, theirs = ((each.deviations < bound) & each.whole & ~each.constant for each in (measure.a, measure.b))
     return mine, theirs
 
 
-def _unresolved(profile: Profile, measure: Norms, before: Floats) -> Bools:
-    """Rows whose distance, to the power p, does not stand well above the error of a running sum of such powers."""
+def _close(profile: Profile, measure: Measure, before: Floats, mine: Bools, theirs: Bools) -> Bools:
+    """Rows, not quiet, with a neighbour so near that a small error of a correlation could hide a nearer one."""
+    lively = measure.b.deviations[measure.b.whole & ~measure.b.constant & ~theirs]
+    if not len(lively):
+        return np.zeros(len(measure.a), dtype=np.bool_)
+    resolution = _resolution(_seen(profile, measure, before), measure)
+    there = measure.a.whole & ~measure.a.constant & ~mine
+    error = resolution / (np.where(there, measure.a.deviations, 1.0) * lively.min())
+    near = np.where(np.isfinite(profile.distances[:, -1]), profile.distances[:, -1], np.inf) / measure.unit
+    off = np.minimum(np.sqrt(2 * error), error / np.maximum(near, EPS))
+    return np.asarray(there & (near > 8 * EPS) & (off > PAIR_TOLERANCE))
+
+
+def _seen(profile: Profile, measure: Measure, before: Floats) -> Floats:
+    """The errors of the covariances of the pairs named, in units of the largest."""
+    i, column = np.nonzero(np.isfinite(profile.distances) & np.isfinite(before))
+    j = profile.indices[i, column]
+    apart = np.abs(profile.distances[i, column] ** 2 - before[i, column] ** 2) / (2 * measure.a.m)
+    return np.asarray(apart * measure.a.deviations[i] * measure.b.deviations[j])
+
+
+def _unresolved(profile: Profile, measure: Norms, before: Floats) -> float:
+    """A distance below this, to the power p, does not stand well above the error of a running sum of such powers."""
     farthest = measure.farthest() or 1.0
     now, then = profile.distances / farthest, before / farthest
     found = np.isfinite(now) & np.isfinite(then)
     seen = np.abs(now[found] ** measure.p - then[found] ** measure.p)
-    bound = min(1.0, _resolution(seen, measure) / PAIR_TOLERANCE) ** (1.0 / measure.p)
-    return np.asarray(found[:, -1] & (now[:, -1] < bound))
+    return float(farthest * min(1.0, _resolution(seen, measure) / PAIR_TOLERANCE) ** (1.0 / measure.p))
+
+
+def _within(profile: Profile, measure: Measure, sides: Ints, bound: float) -> Bools:
+    """Where the nearest window on one side is nearer than `bound`, and not equal: bool (2, l)."""
+    rows = np.arange(profile.windows)
+    apart = np.stack([distances_to(measure, rows, side) for side in sides])
+    return np.asarray((apart > 0) & (apart < bound))
 
 
 def _resolution(seen: Floats, measure: Measure) -> float:

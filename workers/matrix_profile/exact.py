@@ -56,7 +56,7 @@ def offer(profile: Profile, measure: Measure, columns: Ints, others: Ints, *, se
     distances[np.isin(indices, columns)] = np.inf
     distances = np.pad(distances, ((0, 0), (0, SPARE)), constant_values=np.inf)
     indices = np.pad(indices, ((0, 0), (0, SPARE)), constant_values=-1)
-    sides = {name: _distances_to(measure, others, getattr(profile, name)[others]) for name in ("left", "right")}
+    sides = {name: distances_to(measure, others, getattr(profile, name)[others]) for name in ("left", "right")}
     for part in _parts(columns, len(measure.a)):
         offered = _row_distances(seen, part, self_join=self_join)[:, others]
         if self_join:
@@ -120,7 +120,8 @@ def _offer_sides(profile: Profile, offered: Floats, part: Ints, others: Ints, si
         getattr(profile, name)[others[better]] = part[best[better]]
 
 
-def _distances_to(measure: Measure, rows: Ints, indices: Ints) -> Floats:
+def distances_to(measure: Measure, rows: Ints, indices: Ints) -> Floats:
+    """Rows to one window each, exactly: float64 (r,), inf for -1."""
     found = np.full(len(rows), np.inf)
     there = indices >= 0
     found[there] = measure.pairs(rows[there], indices[there])

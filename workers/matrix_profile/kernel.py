@@ -62,5 +62,25 @@ def _norms(windows: Floats, values: Floats, p: float, found: Floats) -> None:
             found[i, j] = largest * total ** (1.0 / p)
 
 
+def _best_means(apart: Floats, first: int, farthest: bool) -> None:
+    """Turn each column's distances (d,) into their means over 1 … d of them: the `first` ones as they come, then the
+    rest in ascending order, or from the `farthest` on. Each is divided before it is added, so that no sum overflows."""
+    count, columns = apart.shape
+    sign = -1.0 if farthest else 1.0
+    for j in range(columns):
+        for q in range(first + 1, count):
+            value = apart[q, j]
+            place = q
+            while place > first and sign * apart[place - 1, j] > sign * value:
+                apart[place, j] = apart[place - 1, j]
+                place -= 1
+            apart[place, j] = value
+        total = 0.0
+        for q in range(count):
+            total += apart[q, j] / count
+            apart[q, j] = total / ((q + 1) / count)
+
+
+best_means: Any = njit(cache=True)(_best_means)
 correlations: Any = njit(cache=True, fastmath={"reassoc", "contract", "nsz"})(_correlations)
 norms: Any = njit(cache=True, fastmath={"reassoc", "contract", "nsz", "nnan"})(_norms)

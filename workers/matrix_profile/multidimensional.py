@@ -15,7 +15,6 @@ from workers.matrix_profile.frame import Job, Made
 from workers.matrix_profile.ground import PIECE_SECONDS, hearing, stumpys, threads
 from workers.matrix_profile.profile import Floats, Ints
 from workers.matrix_profile.results import moments
-from workers.matrix_profile.windows import Windows
 from workers.reporting import Reporter
 
 CELLS_PER_SECOND: Final = {True: 1.3e7, False: 2.8e6}
@@ -37,8 +36,7 @@ def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
         profile, function, pieces, seconds = _compute(job, np.stack(treated.series), m)
         profile.distances = treated.distances(profile.distances)
     with job.phase("verifying"):
-        worth = _worth(profile, treated.series if job.distance.normalize else None, m)
-        checked = multiverify.verify(profile, space, worth, seconds=seconds, report=report)
+        checked = multiverify.verify(profile, space, treated.series, seconds=seconds, report=report)
     _remark_constant(space, [each.name for each in series], report, normalize=job.distance.normalize)
     said = _summary(profile, space, series[0].times_us) | {"verification": checked}
     sheet = sheets.multidimensional(profile.distances, profile.indices, m, series[0].times_us)
@@ -83,17 +81,6 @@ def plan(job: Job, T: Floats, m: int) -> tuple[float, int]:
     fit = max(2, PIECES_BYTES // (2 * 8 * d * rows))
     pieces = job.ground.pieces(seconds, PIECE_SECONDS, max(1, min(fit, rows // 2)))
     return seconds, math.ceil(rows / math.ceil(rows / pieces))
-
-
-def _worth(profile: MultiProfile, treated: list[Floats] | None, m: int) -> Floats:
-    """What multiverify.verify is to know of the risk of each row: float64 (r, l)."""
-    if treated is None:
-        return profile.distances[sorted({0, len(profile.distances) // 2, len(profile.distances) - 1})]
-    worth = np.full(profile.distances.shape[1], np.inf)
-    for windows in (Windows(values, m) for values in treated):
-        lively = windows.spreads > 0
-        worth[lively] = np.minimum(worth[lively], windows.spreads[lively])
-    return worth[None]
 
 
 def _remark_constant(space: Dimensions, names: list[str], report: Reporter, *, normalize: bool) -> None:

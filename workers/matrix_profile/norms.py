@@ -38,12 +38,6 @@ class Norms:
         found[:, ~self.b.whole] = np.inf
         return found
 
-    def lengths(self, i: Ints) -> Floats:
-        found = np.empty(len(i))
-        for part in blocks(len(i), self.a.m):
-            found[part] = self._length(self.a.rows(i[part]))
-        return found
-
     def precisely(self, i: int, j: int) -> float:
         x, y = (w.values[n : n + w.m].astype(np.longdouble) for w, n in ((self.a, i), (self.b, j)))
         size = np.abs(x - y)

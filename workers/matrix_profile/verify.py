@@ -14,7 +14,7 @@ from workers.failures import JobFailure
 from workers.matrix_profile import exact
 from workers.matrix_profile.definition import Measure
 from workers.matrix_profile.doubt import PAIR_TOLERANCE, Doubts, doubts
-from workers.matrix_profile.profile import Floats, Ints, Profile
+from workers.matrix_profile.profile import Bools, Floats, Ints, Profile
 from workers.reporting import Reporter
 
 SAMPLED_ROWS: Final = 8
@@ -110,7 +110,19 @@ def _compare(profile: Profile, measure: Measure, rows: Ints, *, self_join: bool)
     apart = _apart(profile.distances[rows], truth.distances)
     lacking = np.isfinite(profile.distances[rows]) != np.isfinite(truth.distances)
     wrong = np.any(lacking | (apart > tolerance(measure, truth.distances)), axis=1)
+    if self_join:
+        wrong |= _beside_differ(profile, truth, measure, rows)
     return int(np.count_nonzero(wrong)), float(apart.max())
+
+
+def _beside_differ(profile: Profile, truth: Profile, measure: Measure, rows: Ints) -> Bools:
+    """Which of `rows` name a window before or after them that is not the nearest there."""
+    differ = np.zeros(len(rows), dtype=np.bool_)
+    for ours, theirs in ((profile.left[rows], truth.left), (profile.right[rows], truth.right)):
+        apart, nearest = (exact.distances_to(measure, rows, each) for each in (ours, theirs))
+        differ |= np.isfinite(apart) != np.isfinite(nearest)
+        differ |= _apart(apart, nearest) > tolerance(measure, nearest)
+    return differ
 
 
 def tolerance(measure: Measure, distances: Floats) -> Floats:

@@ -35,12 +35,13 @@ class Windows:
     def shapes(self, which: Any) -> Floats:
         """The windows `which`, centred and of length 1, as float64 (r, m); zeros for a constant window.
 
-        Each is scaled by its own power of two and centred twice, so neither a level of 1e9 under a small signal nor
-        values of 1e160 or 1e-310 cost digits.
+        Each is scaled by its own power of two, taken from its first sample and centred twice, so neither a level of 1e9
+        under a small signal, be it a few ulps, nor values of 1e160 or 1e-310 cost digits.
         """
         rows = self.rows(which)
         exponents = np.frexp(np.maximum(rows.max(axis=1), -rows.min(axis=1)))[1]
         shapes: Floats = rows * np.ldexp(1.0, -np.clip(exponents, -1022, 1022))[:, None]
+        shapes -= shapes[:, :1].copy()  # a difference is rounded relative to itself, a mean relative to the level
         shapes -= shapes.mean(axis=1, keepdims=True)
         shapes -= shapes.mean(axis=1, keepdims=True)
         shapes[self.constant[which]] = 0.0
@@ -56,16 +57,28 @@ class Windows:
     @cached_property
     def levels(self) -> Floats:
         """Each window's mean, of the scaled series: float64 (l,)."""
-        view = np.lib.stride_tricks.sliding_window_view(self.scaled, self.m)
-        return np.concatenate([view[part].mean(axis=1) for part in blocks(len(self), self.m)])
+        return self._moments[0]
 
     @cached_property
     def spreads(self) -> Floats:
         """Each window's standard deviation, of the scaled series: float64 (l,), 0 where not whole or constant."""
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        """Levels and spreads, from differences to each window's first sample, which are exact where it varies little."""
         view = np.lib.stride_tricks.sliding_window_view(self.scaled, self.m)
-        found = np.concatenate([view[part].std(axis=1) for part in blocks(len(self), self.m)])
-        found[self.constant | ~self.whole] = 0.0
-        return found
+        levels, spreads = np.empty(len(self)), np.empty(len(self))
+        for part in blocks(len(self), self.m):
+            first = view[part, 0]
+            rest = view[part] - first[:, None]
+            middle = rest.mean(axis=1)
+            levels[part] = first + middle
+            rest -= middle[:, None]
+            rest -= rest.mean(axis=1, keepdims=True)
+            spreads[part] = np.sqrt(np.einsum("ij,ij->i", rest, rest) / self.m)
+        spreads[self.constant | ~self.whole] = 0.0
+        return levels, spreads
 
     @cached_property
     def deviations(self) -> Floats:
