@@ -13,28 +13,16 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NoReturn
 
+from workers import births
+from workers.births import Birth
 from workers.contract import call_by_name
 from workers.failures import as_problem
 from workers.pipe import PipeReporter
 
 PR_SET_PDEATHSIG = 1
-
-born_with: tuple[int, ...] = ()
-"""Descriptors that this child was given at birth, beyond those it reports on."""
-
-
-@dataclass(frozen=True)
-class Birth:
-    """What a child is told: what to call, and the numbers of its descriptors."""
-
-    call: str
-    payload: int
-    report: int
-    log: str | None
-    born_with: tuple[int, ...] = ()
 
 
 def become(birth: Birth, fresh: Mapping[str, str] | None) -> NoReturn:
@@ -52,8 +40,7 @@ def become(birth: Birth, fresh: Mapping[str, str] | None) -> NoReturn:
 
 def run(birth: Birth) -> NoReturn:
     """Never returns: `os._exit` runs none of the parent's exit handlers."""
-    global born_with
-    born_with, code = birth.born_with, 1
+    births.born_with, code = birth.born_with, 1
     workers_log = os.fdopen(os.dup(2), "w")
     try:
         os.setsid()
@@ -97,13 +84,10 @@ def _redirect_output(log: str | None) -> None:
 
 def main() -> NoReturn:
     told = json.loads(sys.argv[1])
-    # `python -m` made this module `__main__`; what asks for `born_with` imports it under its own name.
-    from workers import child
-
-    birth = child.Birth(**{**told, "born_with": tuple(told["born_with"])})
+    birth = Birth(**{**told, "born_with": tuple(told["born_with"])})
     for descriptor in (birth.payload, birth.report, *birth.born_with):
         os.set_inheritable(descriptor, False)
-    child.run(birth)
+    run(birth)
 
 
 if __name__ == "__main__":

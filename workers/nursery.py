@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workers import child
+from workers.births import Birth
 from workers.contract import call_by_name
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -83,7 +84,7 @@ class Nursery:
                 if isinstance(key.fileobj, int):
                     os.close(key.fileobj)
             self.selector.close()
-            birth = child.Birth(request["call"], payload, report, request["log"], born_with)
+            birth = Birth(request["call"], payload, report, request["log"], born_with)
             child.become(birth, request["fresh"])
         for descriptor in (payload, report, *born_with):
             os.close(descriptor)

@@ -124,7 +124,7 @@ class Nursery:
     ) -> Piece:
         """Run `call(*arguments, reporter)` in a fresh child; `log` is the file that takes what it prints.
 
-        born_with: descriptors the child inherits, as `workers.child.born_with`; ours stay open.
+        born_with: descriptors the child inherits, as `workers.births.born_with`; ours stay open.
         fresh: the child is a new interpreter with these variables added to the environment, and no fork of what was warmed.
         """
         payload = os.memfd_create("arguments")

@@ -62,7 +62,7 @@ def test_a_job_has_every_member_the_contract_shows(finished):
     assert {
         *("backend", "implementation", "function", "device", "workers", "fallback", "acceleration_verified", "estimate")
     } <= set(finished["plan"])
-    assert set(finished["plan"]["estimate"]) == {"seconds", "peak_bytes"}
+    assert set(finished["plan"]["estimate"]) == {"seconds", "peak_bytes", "actual_seconds", "ratio"}
     assert {"self", "events", "logs", "result", "cancel"} <= set(finished["links"])
     assert {"motif", "discord", "verification"} <= set(finished["result"])
 

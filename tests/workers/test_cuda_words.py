@@ -58,7 +58,7 @@ def test_the_toolkit_recommended_is_one_the_driver_knows():
 def test_each_error_of_a_running_job_is_told_as_a_failure_with_that_sentence(error):
     problem = as_problem(told(RuntimeError(f"[{error.number}] Call to cuLaunchKernel results in {error.name}")))
     assert problem["detail"] == sentence(error.number)
-    assert problem["type"] == ("/problems/out-of-memory" if error.number == 2 else "/problems/internal")
+    assert problem["type"] == ("/problems/out-of-memory" if error.number == 2 else "/problems/gpu-failed")
 
 
 def test_numbers_and_names_are_those_of_the_driver():

@@ -91,7 +91,7 @@ class Job:
 
     def windows(self, series: Series, m: int) -> Windows:
         """Raises InvalidInput where the window does not fit."""
-        series.windows(m)
+        self.report.log(f"{series.name}: {series.windows(m):,} windows of {m}")
         return Windows(series.values, m)
 
     def provenance(self, made: Made) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from workers import child
+from workers import births
 from workers.failures import JobFailure
 from workers.reporting import Reporter
 from workers.spread.door import Door
@@ -39,9 +39,9 @@ class PieceProblem(JobFailure):
 @cache
 def the_door() -> Door:
     """The door this child was born with. Raises RuntimeError in a process that has none."""
-    if not child.born_with:
+    if not births.born_with:
         raise RuntimeError("this process was not born with a door to a cluster")
-    return Door(socket.socket(fileno=child.born_with[0]))
+    return Door(socket.socket(fileno=births.born_with[0]))
 
 
 @dataclass(frozen=True)
