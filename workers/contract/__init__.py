@@ -1,0 +1,65 @@
+"""What crosses the border between the control plane and the compute plane: plain data, no numpy, no database.
+
+Messages are pydantic models; both sides validate them, so a version skew shows itself as an error with a name.
+"""
+
+from workers.contract.calls import call_by_name, call_in_thread
+from workers.contract.messages import (
+    VERSION,
+    Artifact,
+    Claim,
+    EventType,
+    Join,
+    Outcome,
+    Probe,
+    Report,
+    ReportAnswer,
+    ReportedEvent,
+    Running,
+    Source,
+    Task,
+)
+from workers.contract.params import (
+    MAX_INLINE_VALUES,
+    Columns,
+    ConsensusMotifParams,
+    MatrixProfileParams,
+    MpdistParams,
+    MultidimensionalProfileParams,
+    PanProfileParams,
+    ProbeParams,
+    SeriesReference,
+)
+from workers.contract.scalars import Message, Sample, Text, WholeNumber, plain_text
+
+__all__ = [
+    "MAX_INLINE_VALUES",
+    "VERSION",
+    "Artifact",
+    "Claim",
+    "Columns",
+    "ConsensusMotifParams",
+    "EventType",
+    "Join",
+    "MatrixProfileParams",
+    "Message",
+    "MpdistParams",
+    "MultidimensionalProfileParams",
+    "Outcome",
+    "PanProfileParams",
+    "Probe",
+    "ProbeParams",
+    "Report",
+    "ReportAnswer",
+    "ReportedEvent",
+    "Running",
+    "Sample",
+    "SeriesReference",
+    "Source",
+    "Task",
+    "Text",
+    "WholeNumber",
+    "call_by_name",
+    "call_in_thread",
+    "plain_text",
+]

@@ -1,0 +1,159 @@
+"""What the server and its workers tell each other."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AwareDatetime, Field
+
+from workers.contract.scalars import Message, Sample
+
+VERSION = "2"
+"""Raised with every change of a message; a worker of another version is refused when it joins."""
+
+
+# ---- what a worker is told -------------------------------------------------------------------------------------
+
+
+class Source(Message):
+    """Where a worker finds one series: a stored float64 column to memory-map, or the values themselves."""
+
+    name: str
+    path: str | None = None
+    time_path: str | None = None
+    start: int = 0
+    stop: int | None = None
+    values: list[Sample] | None = None
+
+
+class Task(Message):
+    """One attempt's work, as the granted claim hands it to the driver."""
+
+    attempt: str
+    job: str
+    kind: str
+    params: dict[str, Any]
+    """What was asked, without the series."""
+    sources: dict[str, list[Source]]
+    """The series by the names of their parameters: `series`, `against`, `a`, `b`."""
+    plan: dict[str, Any]
+    devices: list[int] = Field(default_factory=list)
+    """CUDA indices on its worker that are the attempt's alone."""
+    folder: str
+
+
+# ---- what a worker reports -------------------------------------------------------------------------------------
+
+
+class EventType(StrEnum):
+    STATE = "state"
+    PHASE = "phase"
+    PROGRESS = "progress"
+    LOG = "log"
+    METRIC = "metric"
+    ARTIFACT = "artifact"
+    WARNING = "warning"
+
+
+class ReportedEvent(Message):
+    """Something that happened in an attempt. `number` counts up within the attempt, so a report sent twice counts once."""
+
+    attempt: str
+    claim: str
+    number: int
+    at: AwareDatetime
+    type: EventType
+    data: dict[str, Any]
+
+
+def _below(name: str) -> str:
+    """A relative path that stays below where it starts."""
+    parts = name.split("/")
+    if len(name) > 255 or "\x00" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{name!r} is no name of an artifact")
+    return name
+
+
+class Artifact(Message):
+    """A file an attempt leaves behind; `name` is its path below the attempt's folder."""
+
+    name: Annotated[str, AfterValidator(_below)]
+    bytes: int
+    sha256: str
+    media_type: str
+
+
+class Outcome(Message):
+    """How an attempt ended. Written as a file first, then delivered until the server acknowledges it."""
+
+    attempt: str
+    claim: str
+    end: Literal["succeeded", "failed", "stopped", "lost"]
+    """`stopped`: it was asked to, or its worker leaves. `lost`: the worker could not keep it going; try it again."""
+    error: dict[str, Any] | None = None
+    summary: dict[str, Any] | None = None
+    provenance: dict[str, Any] | None = None
+    artifacts: list[Artifact] = Field(default_factory=list)
+
+
+class Running(Message):
+    """One line of a worker's heartbeat: this attempt runs here, under this claim."""
+
+    attempt: str
+    claim: str
+
+
+class Report(Message):
+    """What an agent posts once a second, and at once when something that matters happened."""
+
+    running: list[Running]
+    """Attempts whose driver is here."""
+    pieces: list[Running] = Field(default_factory=list)
+    """Attempts of which a piece is computed here; their driver may be on another worker."""
+    events: list[ReportedEvent] = Field(default_factory=list)
+    outcomes: list[Outcome] = Field(default_factory=list)
+
+
+class ReportAnswer(Message):
+    """What the server says to a report: which outcomes are safe with it, and what must stop."""
+
+    acknowledged: list[str]
+    stop: list[str]
+    peers: list[str] | None = None
+    """Addresses of the workers of the same engine that are up, as the server sees it: pieces go to no others."""
+
+
+class Claim(Message):
+    """An execution asks to be the one that runs its attempt; `nonce` is its own, made fresh."""
+
+    nonce: str
+    worker: str
+
+
+class Probe(Message):
+    """One thing a worker tried, what it proved and when."""
+
+    name: str
+    evidence: Literal["absent", "importable", "configured", "simulated", "executed"]
+    detail: str
+    seconds: float
+    at: datetime
+
+
+class Join(Message):
+    """A worker introduces itself, after its probes ran."""
+
+    version: str = VERSION
+    id: str
+    engine: str
+    address: str
+    host: str
+    pid: int
+    resources: dict[str, Annotated[int, Field(ge=0)]]
+    threads: Annotated[int, Field(ge=1)]
+    memory_bytes: int
+    cpu: dict[str, Any]
+    gpus: list[dict[str, Any]]
+    versions: dict[str, str]
+    probes: list[Probe]
+    speed: dict[str, float]
