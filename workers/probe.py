@@ -31,11 +31,11 @@ def run_probes(host: Host, check: str = "all", extra: Mapping[str, Callable[[], 
 
     extra: checks beyond `cpu` and `cuda` by name, such as a worker's of the cluster it is on.
     """
-    # What needs no warm nursery first, while that warms.
+    # What needs no warm nursery first, while that warms; a check of a cluster has little time to wait for one.
     checks: dict[str, Callable[[], Finding]] = {
         "cuda": lambda: check_cuda(host),
-        **(extra or {}),
         "cpu": lambda: check_cpu(host.nursery_for(CPU)),
+        **(extra or {}),
     }
     return [probed(name, each) for name, each in checks.items() if check in ("all", name)]
 

@@ -11,7 +11,7 @@ from workers.environment import compute_environment
 
 PARENT = """
 import json, os, time
-from workers.matrix_profile import warm
+from workers.matrix_profile import known, warm
 warm.warm()
 threads = len(os.listdir("/proc/self/task"))
 import numpy as np
@@ -23,7 +23,7 @@ def child(folder):
     if not (pid := os.fork()):
         os.mkdir(folder)
         task = {"params": {"window": 100}, "sources": {"series": [{"name": "walk", "values": values}]}, "folder": folder}
-        warm.known_answer()
+        known.answers(in_pieces=False)
         os.write(writes, json.dumps(run(task, Silent())).encode())
         os._exit(0)
     status = os.waitpid(pid, 0)[1]
@@ -100,3 +100,17 @@ def test_speed_is_measured(warm):
     kernels = {name for each in OPERATIONS.values() for name in (each.kernels.normalised, each.kernels.p_norm)}
     assert set(speed) == {f"{name}_cells_per_second" for name in kernels}
     assert all(value > 1e5 for value in speed.values())
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_the_documented_answers_are_given_and_others_are_noticed(warm, monkeypatch, in_pieces):
+    import stumpy
+
+    from workers.matrix_profile import known
+
+    names = known.answers(in_pieces=in_pieces)
+    assert names == [pair[in_pieces] for pair in known.CASES]
+    right = getattr(stumpy, names[0])
+    monkeypatch.setattr(stumpy, names[0], lambda *arguments: right(*arguments[:-2], arguments[-2] ** 3, arguments[-1]))
+    with pytest.raises(known.WrongAnswer, match=f"{names[0]} gave"):
+        known.answers(in_pieces=in_pieces)

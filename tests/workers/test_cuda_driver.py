@@ -75,9 +75,11 @@ def test_importing_stumpy_initialises_cuda_unless_the_environment_of_our_process
 def test_neither_a_warm_nursery_nor_its_forks_initialise_cuda_and_a_fresh_interpreter_does(driver, device, tmp_path):
     with closing(Host(compute_environment(1), devices=(device,))) as host:
         nursery = host.nursery_for(device)
-        known = {CPU: "workers.probes.cpu:known_answer", SIMULATOR: "workers.cuda.known:answer"}[device]
+        known = {CPU: ("workers.probes.cpu:known_answers", [True]), SIMULATOR: ("workers.cuda.known:answer", [])}[
+            device
+        ]
         for _ in range(2):
-            nursery.fork(known, []).follow(print)
+            nursery.fork(*known).follow(print)
         assert driver.initialised_by() == []
 
         fresh = nursery.fork("workers.cuda.driver:ask", [], fresh=cuda_environment([0], str(tmp_path)))

@@ -1,19 +1,30 @@
 """The cpu probe: STUMPY's kernels, in a fork of the nursery, as jobs run them."""
 
+from typing import Final
+
+from workers.host import CPU, current_host
 from workers.nursery_client import Nursery
 from workers.probes.finding import Finding, in_child
 
+ON_THIS_WORKER: Final = "workers.probes.cpu:on_this_worker"
+
 
 def check_cpu(nursery: Nursery) -> Finding:
-    in_child(nursery, "workers.probes.cpu:known_answer")
-    return "executed", "stump gave the known matrix profile of the series in STUMPY's documentation"
+    names = in_child(nursery, "workers.probes.cpu:known_answers", False)
+    return "executed", f"{', '.join(names)} gave the answers of STUMPY's documentation"
 
 
-def known_answer(reporter: object) -> None:
-    """In a child: raises WrongAnswer where STUMPY's answer is not the known one."""
-    from workers.matrix_profile import warm
+def on_this_worker() -> list[str]:
+    """Called through a cluster, in the process of a worker: STUMPY's functions for pieces, in a child as jobs have it."""
+    names: list[str] = in_child(current_host().nursery_for(CPU), "workers.probes.cpu:known_answers", True)
+    return names
 
-    warm.known_answer()
+
+def known_answers(in_pieces: bool, reporter: object) -> list[str]:
+    """In a child: the functions that were asked; raises WrongAnswer where an answer is not the known one."""
+    from workers.matrix_profile import known
+
+    return known.answers(in_pieces=in_pieces)
 
 
 def measure(reporter: object) -> dict[str, float]:
