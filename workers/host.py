@@ -51,26 +51,28 @@ class Host:
         return Nursery([recipe.preload], {**self._environment, **recipe.environment})
 
     def is_warm(self) -> bool:
-        """Whether a piece sent here would begin at once."""
-        nursery = self._nurseries[CPU]
-        return nursery.ready.is_set() and not nursery.gone.is_set()
+        """Whether a piece sent here would begin at once. A nursery that has ended is started again, which nobody waits for here."""
+        return self._living(CPU).ready.is_set()
 
     def nursery_for(self, device: str, unless: threading.Event | None = None) -> Nursery:
         """A warm nursery for children that compute on `device`. One that has ended is started again; raises NotWarm when it cannot be.
 
         Once `unless` is set there is nothing to wait for, and it comes as it is.
         """
-        parent = PARENT_OF[device]
+        nursery = self._living(PARENT_OF[device])
+        nursery.wait_ready(WARM_SECONDS, unless)
+        if not nursery.ready.is_set() and not (unless and unless.is_set()):
+            raise NotWarm("The process that loads STUMPY's kernels did not start; the worker's log says why.")
+        return nursery
+
+    def _living(self, parent: str) -> Nursery:
         with self._lock:
             nursery = self._nurseries.get(parent)
             if nursery is None or nursery.gone.is_set():
                 if nursery is not None:
                     nursery.close()
                 nursery = self._nurseries[parent] = self._born(parent)
-        nursery.wait_ready(WARM_SECONDS, unless)
-        if not nursery.ready.is_set() and not (unless and unless.is_set()):
-            raise NotWarm("The process that loads STUMPY's kernels did not start; the worker's log says why.")
-        return nursery
+            return nursery
 
     def close(self) -> None:
         for nursery in list(self._nurseries.values()):

@@ -188,3 +188,16 @@ def test_nothing_is_left_open_after_a_job(host, agent):
     before = len(os.listdir("/proc/self/fd"))
     spread(host, agent, Here(), "spread_stumped", SERIES.tolist(), 50, 4)
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def test_a_worker_whose_nursery_died_takes_pieces_again_without_being_asked_for_more(host, agent):
+    """Nobody runs a whole job there meanwhile, which would have started a new one."""
+    from workers.spread.base import Errand
+
+    host.nursery_for(CPU).process.kill()
+    eventually(lambda: not host.is_warm(), 5)
+
+    def ends() -> bool:
+        return piece.compute(Errand("att_5", "c", 0, "time:sleep"), Parcel.of({}), Parcel.of({0: 0})).end == "done"
+
+    eventually(ends, 60)
