@@ -11,6 +11,7 @@ once, and when it is up its address and what whoever joins must have in the envi
 import argparse
 import contextlib
 import ctypes
+import hashlib
 import json
 import logging
 import os
@@ -65,11 +66,17 @@ def command(folder: Path, cpus: int) -> list[str]:
     ]
 
 
+def own_prefix(folder: Path) -> str:
+    """How the temporary folders begin of the head that leaves its note in `folder`: no two that run at once have the same."""
+    return f"{PREFIX}{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}-"
+
+
 class Head:
     """`ray start`, all it starts, and its folder."""
 
     def __init__(self, cpus: int, folder: Path) -> None:
         self._cpus, self._token, self._note = cpus, folder / SECRET, folder / NOTE
+        self._prefix = own_prefix(folder)
         self._joining = {**LOOPBACK, "RAY_AUTH_TOKEN_PATH": str(self._token)}
         self._told = threading.Event()
 
@@ -115,7 +122,7 @@ class Head:
     @contextlib.contextmanager
     def _own_folder(self) -> Iterator[Path]:
         self._clear_up_after_an_earlier_head()
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=SHORT))
+        folder = Path(tempfile.mkdtemp(prefix=self._prefix, dir=SHORT))
         try:
             self._write_note({"folder": str(folder)})
             self._write_token()
@@ -128,7 +135,7 @@ class Head:
     def _clear_up_after_an_earlier_head(self) -> None:
         with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
             left = Path(json.loads(self._note.read_text())["folder"])
-            if left.parent == Path(SHORT) and left.name.startswith(PREFIX):
+            if left.parent == Path(SHORT) and left.name.startswith(self._prefix):
                 shutil.rmtree(left, ignore_errors=True)
 
     def _write_token(self) -> None:

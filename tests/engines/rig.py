@@ -13,7 +13,7 @@ import psutil
 from app.engines.base import Engine, EngineDown
 from tests.engines.clerk import Clerk
 from tests.house import eventually
-from workers.ray_head import PREFIX, SHORT
+from workers.ray_head import SHORT, own_prefix
 
 NAMES = ("dask", "ray")
 
@@ -35,7 +35,6 @@ class Rig:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.before = set(psutil.Process().children(recursive=True))
-        self.folders_before = ray_folders()
 
     def run(self, work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
@@ -93,8 +92,9 @@ def words(process: psutil.Process) -> list[str]:
     return []
 
 
-def ray_folders() -> set[Path]:
-    return set(Path(SHORT).glob(f"{PREFIX}*"))
+def ray_folders(folder: Path) -> set[Path]:
+    """The temporary folders of the head whose note is in `folder`."""
+    return set(Path(SHORT).glob(f"{own_prefix(folder)}*"))
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests import oracle
+from tests.gpu.cases import all_cases
 from tests.house import eventually
-from tests.workers.cuda_cases import all_cases
 from workers import hardware
 from workers.nursery_client import PieceFailed, PieceKilled
 from workers.operations import OPERATIONS

@@ -82,6 +82,6 @@ def test_no_accept_header_is_an_error(accept):
     "text", ['"\\' * 32_000, "a/b" + ";  " * 20_000 + "(", "a/b;q=1," * 8000, "a/b;" + "q=" * 30_000]
 )
 def test_no_header_takes_long(text):
-    start = time.perf_counter()
+    start = time.process_time()
     best_match(text, OFFERS)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

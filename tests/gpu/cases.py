@@ -1,4 +1,4 @@
-"""CUDA jobs of every kind with their truth, for the simulator and for GPUs alike."""
+"""CUDA jobs of every kind with truths from the brute force."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
