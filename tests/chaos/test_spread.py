@@ -82,7 +82,7 @@ def spread_job(two: House, n: int) -> Iterator[tuple]:
             "execution": {"backend": engine_of(two), "implementation": "stumpy", "fallback": "forbid"},
         }
         job_id = api.submit(body)["id"]
-        eventually(lambda: api.job(job_id)["progress"]["done"] >= 2, 60)
+        eventually(lambda: api.job(job_id)["progress"]["done"] >= 2, 30)
         yield two, api, job_id
         if api.job(job_id)["state"] == "running":
             api.post(f"/jobs/{job_id}/cancel")
@@ -145,6 +145,14 @@ def test_a_cancel_ends_every_child_on_every_worker(job):
     assert home.is_running()
     assert other.is_running()
     assert api.submit(SMALL, Prefer="wait=30")["state"] == "succeeded"
+
+
+def test_after_a_cancel_the_next_spread_job_is_not_held_up(two):
+    """What is left of the cancelled one (its client closes in the middle of things) is nobody else's to wait for."""
+    for _ in range(3):
+        with spread_job(two, LONG) as (_, api, job_id):
+            api.post(f"/jobs/{job_id}/cancel")
+            api.until(job_id, "cancelled")
 
 
 def test_a_worker_killed_under_its_pieces_costs_those_pieces_only(job, truth):

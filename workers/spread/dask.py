@@ -1,5 +1,6 @@
 """The workers of a Dask cluster, for one job's pieces."""
 
+import threading
 from collections.abc import Collection
 from concurrent.futures import Future
 from typing import Any, Final
@@ -13,6 +14,7 @@ from workers.spread.parcel import Parcel
 
 COMPUTE: Final = "workers.spread.piece:compute"
 ASK_SECONDS: Final = 5.0
+FETCH_SECONDS: Final = 60.0
 NAME_PREFIX: Final = "wk_"
 """Tidemill's workers on the cluster; others have no nursery."""
 
@@ -65,7 +67,15 @@ class DaskCluster:
 
 
 def _tell(task: distributed.Future, answer: "Future[Answer]") -> None:
+    """Pass on how a task ended. All clients of a process share the one thread that calls this, so nothing may wait in it."""
+    if task.status != "finished":
+        answer.set_exception(WorkerGone(f"Dask calls the piece {task.status}"))
+        return
+    threading.Thread(target=_fetch, args=(task, answer), name="fetch", daemon=True).start()
+
+
+def _fetch(task: distributed.Future, answer: "Future[Answer]") -> None:
     try:
-        answer.set_result(task.result(timeout=60))
+        answer.set_result(task.result(timeout=FETCH_SECONDS))
     except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
         answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))
