@@ -82,7 +82,7 @@ def spread_job(two: House, n: int) -> Iterator[tuple]:
             "execution": {"backend": engine_of(two), "implementation": "stumpy", "fallback": "forbid"},
         }
         job_id = api.submit(body)["id"]
-        eventually(lambda: api.job(job_id)["progress"]["done"] >= 2, 40 if n == LONG else 120)
+        eventually(lambda: api.job(job_id)["progress"]["done"] >= 2, 40 if n == LONG else 60)
         yield two, api, job_id
         if api.job(job_id)["state"] == "running":
             api.post(f"/jobs/{job_id}/cancel")
