@@ -21,7 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -78,10 +78,11 @@ class Head:
         self._cpus, self._token, self._note = cpus, folder / SECRET, folder / NOTE
         self._prefix = own_prefix(folder)
         self._joining = {**LOOPBACK, "RAY_AUTH_TOKEN_PATH": str(self._token)}
-        self._told = threading.Event()
+        self._told = False
 
     def end(self) -> None:
-        self._told.set()
+        # A plain flag: a signal's handler that sets an Event waits for ever when it interrupts that Event's own wait.
+        self._told = True
 
     def run(self) -> int:
         """Until told to end, or until Ray ends. Returns 0, or Ray's exit code."""
@@ -110,7 +111,8 @@ class Head:
         """The exit code of Ray; None when told to end before it does."""
         address = folder / INNER / "ray_current_cluster"  # written once the head is up
         announced = False
-        while not self._told.wait(LOOK_SECONDS):
+        while not self._told:
+            time.sleep(LOOK_SECONDS)
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 if ended[0] == pid:
                     return os.waitstatus_to_exitcode(ended[1])

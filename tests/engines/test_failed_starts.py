@@ -1,5 +1,8 @@
 """A cluster that cannot start leaves nothing behind, says why, and is tried again until it can."""
 
+import subprocess
+import sys
+
 import pytest
 
 from app.engines.base import EngineDown
@@ -30,3 +33,24 @@ def test_a_failed_start_leaves_nothing_and_a_later_one_may_succeed(name, tmp_pat
         rig.stop()
         assert all_gone(family)
         assert not ray_folders(tmp_path)
+
+
+TOLD_AT_ANY_MOMENT = """
+import signal, subprocess, sys
+from pathlib import Path
+from workers import ray_head
+
+ray_head.LOOK_SECONDS = 1e-5
+child = subprocess.Popen(["sleep", "60"])
+for i in range(300):
+    head = ray_head.Head(1, Path(sys.argv[1]))
+    signal.signal(signal.SIGALRM, lambda *_: head.end())
+    signal.setitimer(signal.ITIMER_REAL, 0.001 + i * 1e-6)
+    assert head._watch(Path(sys.argv[1]), child.pid) is None
+child.kill()
+"""
+
+
+def test_a_ray_head_that_is_told_to_end_at_any_moment_ends(tmp_path):
+    """A signal's handler that sets an Event waits for ever where it interrupts that Event's own wait."""
+    subprocess.run([sys.executable, "-c", TOLD_AT_ANY_MOMENT, str(tmp_path)], check=True, timeout=30)
