@@ -10,6 +10,7 @@ from workers.contract.messages import (
     Claim,
     EventType,
     Join,
+    Node,
     Outcome,
     Probe,
     Report,
@@ -17,7 +18,9 @@ from workers.contract.messages import (
     ReportedEvent,
     Running,
     Source,
+    TableSource,
     Task,
+    TrainingTask,
 )
 from workers.contract.params import (
     MAX_INLINE_VALUES,
@@ -29,6 +32,7 @@ from workers.contract.params import (
     PanProfileParams,
     ProbeParams,
     SeriesReference,
+    TrainingParams,
 )
 from workers.contract.scalars import Message, Sample, Text, WholeNumber, plain_text
 
@@ -45,6 +49,7 @@ __all__ = [
     "Message",
     "MpdistParams",
     "MultidimensionalProfileParams",
+    "Node",
     "Outcome",
     "PanProfileParams",
     "Probe",
@@ -56,8 +61,11 @@ __all__ = [
     "Sample",
     "SeriesReference",
     "Source",
+    "TableSource",
     "Task",
     "Text",
+    "TrainingParams",
+    "TrainingTask",
     "WholeNumber",
     "call_by_name",
     "call_in_thread",

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from workers.contract.scalars import Message, Sample
 
-VERSION = "2"
+VERSION = "3"
 """Raised with every change of a message; a worker of another version is refused when it joins."""
 
 
@@ -26,6 +26,54 @@ class Source(Message):
     values: list[Sample] | None = None
 
 
+class TableSource(Message):
+    """Where a worker finds a whole dataset: the file as uploaded, and its numeric columns as float64 to memory-map."""
+
+    name: str
+    """As uploaded: `iris.csv`."""
+    format: str
+    """`csv`, `tsv`, `parquet`, `npy`, `npz` or `json`."""
+    content: str
+    reading: dict[str, Any]
+    """How the file was read: what `GET /datasets/{id}` shows."""
+    columns: dict[str, str]
+    """name → path, of the numeric columns, in their order."""
+    text_columns: list[str] = Field(default_factory=list)
+    """Names of the columns that are not numbers; only the file has them."""
+    time_path: str | None = None
+    rows: int
+
+
+class Node(Message):
+    """One worker of a training job's gang, with what of it is the job's alone meanwhile."""
+
+    worker: str
+    address: str
+    host: str
+    threads: int
+    devices: list[int] = Field(default_factory=list)
+    """CUDA indices on that worker."""
+
+
+class TrainingTask(Message):
+    """What a training job's driver needs beside the task itself."""
+
+    nodes: list[Node]
+    """The gang, in the order of node ranks; the first one is the driver's own worker."""
+    tables: dict[str, TableSource] = Field(default_factory=dict)
+    """JSON Pointer into `params` → the dataset that a reference there names. (Series references are in the task's `sources`.)"""
+    checkpoint: str | None = None
+    """The file of another job that `config.ckpt_path` names."""
+    earlier: list[str] = Field(default_factory=list)
+    """Folders of earlier attempts, the newest first, whose checkpoints the job goes on from."""
+    metrics_seen: dict[str, int] = Field(default_factory=dict)
+    """metric → the last step whose value the server has as an event of this very job."""
+    source: str | None = None
+    """Folder of the uploaded package that is importable in this job's ranks."""
+    allow: list[str] = Field(default_factory=list)
+    """What `class_path` may name: modules and packages."""
+
+
 class Task(Message):
     """One attempt's work, as the granted claim hands it to the driver."""
 
@@ -35,11 +83,12 @@ class Task(Message):
     params: dict[str, Any]
     """What was asked, without the series."""
     sources: dict[str, list[Source]]
-    """The series by the names of their parameters: `series`, `against`, `a`, `b`."""
+    """The series by the names of their parameters: `series`, `against`, `a`, `b`; of a training job, by JSON Pointers into `params`."""
     plan: dict[str, Any]
     devices: list[int] = Field(default_factory=list)
     """CUDA indices on its worker that are the attempt's alone."""
     folder: str
+    training: TrainingTask | None = None
 
 
 # ---- what a worker reports -------------------------------------------------------------------------------------

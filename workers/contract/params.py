@@ -1,7 +1,7 @@
 """What users ask for: the parameters of every kind of job."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -166,8 +166,39 @@ class PanProfileParams(Message):
     p: PNorm = 2.0
 
 
+Seconds = Annotated[float, Field(strict=True, gt=0, le=31_536_000, allow_inf_nan=False)]
+
+
+class TrainingParams(Message):
+    """A training job: a Lightning CLI configuration under Trainer, or a function under Fabric."""
+
+    mode: Literal["trainer", "fabric"] = Field(
+        "trainer",
+        description="`trainer`: a LightningModule under `Trainer`; `fabric`: a function `train(fabric, **kwargs)`.",
+    )
+    stage: Literal["fit", "validate", "test", "predict"] = Field("fit", description="What the Trainer does.")
+    config: dict[str, Any] = Field(
+        description="With `trainer`, a Lightning CLI configuration, key for key; with `fabric`, `{fabric, function: {call_path, kwargs}}`. "
+        "A series reference, or `{dataset}`, anywhere inside `init_args` or `kwargs` becomes a local path on the worker."
+    )
+    source: Text | None = Field(None, max_length=64, description="A package uploaded with `POST /sources`.")
+    on_nonfinite_loss: Literal["fail", "continue"] = Field(
+        "fail",
+        description="What a loss that is NaN or infinite does, beside a warning: end the job as failed, or nothing.",
+    )
+    stall_seconds: Seconds = Field(
+        600.0, description="Without a step of any stage for so long, the job fails as stalled."
+    )
+    start_seconds: Seconds = Field(
+        300.0, description="Without a first step for so long, the job fails as hung at its start."
+    )
+    checkpoint_seconds: Seconds = Field(
+        60.0, description="How often `last.ckpt` is written within an epoch; it is written at the end of each as well."
+    )
+
+
 class ProbeParams(Message):
     """Probes, run again on every worker. Made by `POST /capabilities/probes`."""
 
-    check: Literal["all", "cpu", "dask", "ray", "cuda"] = "all"
+    check: Literal["all", "cpu", "dask", "ray", "cuda", "training"] = "all"
     require_cuda: bool = Field(False, strict=True, description="Fail unless some worker executed a GPU function.")
