@@ -32,6 +32,9 @@ class Files:
     def times(self, dataset_id: str) -> Path:
         return self.dataset(dataset_id) / "time.npy"
 
+    def source(self, source_id: str) -> Path:
+        return self.home / "sources" / source_id
+
     def job(self, job_id: str) -> Path:
         return self.home / "jobs" / job_id
 
@@ -41,5 +44,5 @@ class Files:
     def prepare(self) -> None:
         """Make the folders, and clear what a crash left of unfinished uploads."""
         shutil.rmtree(self.incoming, ignore_errors=True)
-        for folder in (self.incoming, self.home / "datasets", self.home / "jobs"):
+        for folder in (self.incoming, self.home / "datasets", self.home / "sources", self.home / "jobs"):
             folder.mkdir(parents=True, exist_ok=True)

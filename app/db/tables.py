@@ -179,9 +179,26 @@ class Lease(SQLModel, table=True):
     __table_args__ = (CheckConstraint("amount > 0", name="amount"),)
 
     attempt_id: str = Field(sa_column=reference("attempt.id", primary_key=True))
-    worker_id: str = Field(index=True)
+    worker_id: str = Field(primary_key=True, index=True)
     resource: str = Field(primary_key=True)
     amount: int
+    node: int = Field(default=0, description="The worker's rank among those of the attempt; 0 is its home.")
+
+
+class SourceRow(SQLModel, table=True):
+    """An uploaded package of a user's own code; it lies unpacked under `HOME/sources/<id>/package/`."""
+
+    __tablename__ = "source"
+    __table_args__ = (UniqueConstraint("owner", "sha256", name="uq_source_content"),)
+
+    id: str = Field(primary_key=True)
+    owner: str = Field(index=True)
+    name: str
+    format: str
+    bytes: int
+    sha256: str
+    modules: list[str] = Field(sa_column=Column(Json, nullable=False))
+    created_at: datetime = Field(sa_column=Column(UtcDateTime, nullable=False, index=True))
 
 
 class ArtifactRow(SQLModel, table=True):
