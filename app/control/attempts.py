@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from app.control.placing import Choice, after, choose
+from app.control.placing import Choice, after, next_of
 from app.control.queries import candidates, free_leases, head_of, waiting_demands
 from app.db.tables import ArtifactRow, Attempt, Job, Lease
 from app.db.writer import touch
@@ -38,31 +38,39 @@ def place_waiting(db: Session, engines: Collection[str]) -> list[Attempt]:
     A job that no worker has room for now is passed by, so that one which waits for a GPU keeps nobody else waiting.
     """
     workers = candidates(db, engines)
-    heads = {demand: head_of(db, demand) for demand in waiting_demands(db)}
+    heads = {demand: head for demand in waiting_demands(db) if (head := head_of(db, demand))}
     placed: list[Attempt] = []
-    while choices := {
-        head: (demand, choice) for demand, head in heads.items() if head and (choice := choose(demand, workers))
-    }:
-        first = min(choices)
-        demand, choice = choices[first]
-        placed.append(_place(db, db.get_one(Job, first.job_id), choice))
+    while found := next_of(heads, workers):
+        demand, choice = found
+        placed.append(_place(db, db.get_one(Job, heads[demand].job_id), choice))
         workers = after(choice, workers)
-        heads[demand] = head_of(db, demand)
+        if head := head_of(db, demand):
+            heads[demand] = head
+        else:
+            del heads[demand]
     return placed
 
 
 def _place(db: Session, job: Job, choice: Choice) -> Attempt:
-    worker_id, needs = choice.worker_id, choice.needs
+    """All of it or nothing: an attempt and its leases on every worker of its gang are one transaction."""
     job.attempt += 1
     job.started_at = job.started_at or now()
     job.phase = "starting"
+    home = choice.worker_id
     attempt = Attempt(
-        id=new_id("att"), job_id=job.id, number=job.attempt, worker_id=worker_id, state="placed", placed_at=now()
+        id=new_id("att"), job_id=job.id, number=job.attempt, worker_id=home, state="placed", placed_at=now()
     )
     db.add(attempt)
     db.flush()
-    db.add_all(Lease(attempt_id=attempt.id, worker_id=worker_id, resource=r, amount=n) for r, n in needs.items() if n)
-    queries.apply(db, job, states.Event.DISPATCHED, attempt=job.attempt, worker=worker_id)
+    db.add_all(
+        Lease(attempt_id=attempt.id, worker_id=share.worker_id, resource=resource, amount=amount, node=node)
+        for node, share in enumerate(choice.shares)
+        for resource, amount in share.needs.items()
+        if amount
+    )
+    several = len(choice.shares) > 1
+    gang: dict[str, Any] = {"workers": [share.worker_id for share in choice.shares]} if several else {}
+    queries.apply(db, job, states.Event.DISPATCHED, attempt=job.attempt, worker=home, **gang)
     return attempt
 
 
@@ -127,6 +135,9 @@ def accept_outcome(db: Session, outcome: Outcome) -> None:
         return
     end(db, attempt, outcome.end)
     job = db.get_one(Job, attempt.job_id)
+    # Also of one that was stopped or failed, and of a job whose time ran out: checkpoints and metrics are worth having.
+    if outcome.end != "succeeded" or job.state == State.RUNNING:
+        _keep_artifacts(db, job, attempt, outcome)
     if job.state in FINAL:
         return
     event = EVENT_OF_END[outcome.end]
@@ -134,7 +145,6 @@ def accept_outcome(db: Session, outcome: Outcome) -> None:
         job.result, job.provenance = outcome.summary, outcome.provenance
         job.progress = {**job.progress, "fraction": 1.0}
         job.plan = with_truth(job.plan, outcome.provenance)
-        _keep_artifacts(db, job, attempt, outcome)
     error = {**outcome.error, "instance": f"/jobs/{job.id}"} if outcome.error else None
     queries.apply(db, job, event, error=error, attempt=attempt.number)
 
@@ -149,10 +159,12 @@ def with_truth(plan: dict[str, Any], provenance: dict[str, Any] | None) -> dict[
 
 
 def _keep_artifacts(db: Session, job: Job, attempt: Attempt, outcome: Outcome) -> None:
+    """The files that the attempt left, in the place of those of the same names that an earlier one did."""
     for file in outcome.artifacts:
         row = ArtifactRow(job_id=job.id, path=f"{attempt.number}/{file.name}", created_at=now(), **file.model_dump())
-        db.add(row)
-        queries.append_event(db, job, "artifact", file.model_dump())
+        db.merge(row)
+        if job.state not in FINAL:
+            queries.append_event(db, job, "artifact", file.model_dump())
 
 
 def to_stop(db: Session, running: Sequence[Running]) -> list[str]:

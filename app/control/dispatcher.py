@@ -70,7 +70,7 @@ class Dispatcher:
     async def hand_over(self, attempt: Attempt) -> None:
         """Give a placed attempt to the engine; where that fails now, the reconciler does it again."""
         worker, needs = await self._reader.run(
-            lambda db: (db.get_one(WorkerRow, attempt.worker_id), running.needs(db, attempt.id))
+            lambda db: (db.get_one(WorkerRow, attempt.worker_id), running.needs(db, attempt))
         )
         try:
             await self._engines[worker.engine].submit(attempt.id, worker.address, needs)

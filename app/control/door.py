@@ -68,7 +68,7 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
             params={name: value for name, value in job.params.items() if name not in sources},
             sources=sources,
             plan=job.plan,
-            devices=running.devices(db, attempt.id),
+            devices=running.devices(db, attempt),
             folder=str(house.files.attempt(job.id, attempt.number).resolve()),
         )
 

@@ -1,65 +1,18 @@
 """Which worker gets the next job. Pure.
 
-A job takes all computing threads of one worker, its home; one on CUDA takes devices of it as well. What a job demands of its home is
-a short text beside its plan (`Job.demand`), so that a queue of ten thousand is looked through by an index and never read whole.
+A job takes all computing threads of one worker, its home; one on CUDA takes devices of it as well; a training job of several nodes
+takes a gang: as many workers of one engine, all at once or none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeVar
 
-ANYWHERE = "anywhere"
-SIMULATOR = "cuda-simulator"
+from app.control.demand import ANYWHERE, CLUSTERS, SIMULATOR, TRAINING_CUDA, Demand
+
 DEVICE = "GPU:"
 """A lease of one CUDA device is named so, with its index."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What a job asks of its home.
-
-    place: `anywhere` (a probe job: any worker, and nothing of it), `cpu` (any worker), `dask` or `ray` (a worker of that engine),
-    `cuda` (a worker that executed a GPU function), `cuda-simulator` (one that ran it on Numba's simulator).
-    """
-
-    place: str
-    devices: int | tuple[int, ...] = 0
-    """With `cuda`: how many devices, or which indices."""
-
-    @classmethod
-    def of(cls, kind: str, plan: Mapping[str, Any]) -> "Demand":
-        """Of a job, by its plan. `devices: auto`, or none named, is one device: STUMPY's own default, and the others stay free."""
-        if kind == "probe":
-            return cls(ANYWHERE)
-        if plan.get("device") == SIMULATOR:
-            return cls(SIMULATOR)
-        backend = str(plan.get("backend", "cpu"))
-        if backend != "cuda":
-            return cls(backend)
-        match plan.get("devices"):
-            case int() as count:
-                return cls(backend, count)
-            case [*indices]:
-                return cls(backend, tuple(sorted({int(index) for index in indices})))
-        return cls(backend, 1)
-
-    @classmethod
-    def parse(cls, text: str) -> "Demand":
-        """The inverse of `str`."""
-        place, _, devices = text.partition(" ")
-        if devices.startswith("#"):
-            return cls(place, tuple(int(index) for index in devices[1:].split(",")))
-        return cls(place, int(devices or 0))
-
-    @property
-    def spreads(self) -> bool:
-        """Whether its pieces run on all workers of its home's engine."""
-        return self.place in ("dask", "ray")
-
-    def __str__(self) -> str:
-        if isinstance(self.devices, tuple):
-            return f"{self.place} #{','.join(map(str, self.devices))}"
-        return f"{self.place} {self.devices}" if self.devices else self.place
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,42 +29,113 @@ class Candidate:
     devices: Mapping[int, str] = field(default_factory=dict)
     """CUDA index → the device's own id. Workers of one machine may share a device."""
     free_devices: frozenset[int] = frozenset()
+    training_cuda: str = "absent"
+    """What its training probe proved of CUDA."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class Share:
+    """What an attempt takes of one worker."""
+
     worker_id: str
     needs: Mapping[str, int]
     """What to lease: `CPU`, and `GPU:<index>` for each device."""
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The workers for one attempt, all of one engine; the first is its home."""
+
+    shares: tuple[Share, ...]
+
+    @property
+    def worker_id(self) -> str:
+        """The home's."""
+        return self.shares[0].worker_id
+
+    @property
+    def needs(self) -> Mapping[str, int]:
+        """What the home gives."""
+        return self.shares[0].needs
+
+
 def choose(demand: Demand, candidates: Sequence[Candidate]) -> Choice | None:
-    """The worker for a job: one without a GPU where none is asked for, then the one with most threads. None where none has room."""
+    """The workers for a job: those without a GPU where none is asked for, then those with most threads. None where there is no room."""
+    for engine in _engines(candidates) if demand.nodes > 1 else [None]:
+        left = [each for each in candidates if engine in (None, each.engine)]
+        shares: list[Share] = []
+        while len(shares) < demand.nodes and (share := _best(demand, left)):
+            shares.append(share)
+            left = [each for each in less(share, left) if each.worker_id != share.worker_id]
+        if len(shares) == demand.nodes:
+            return Choice(tuple(shares))
+    return None
+
+
+def _engines(candidates: Iterable[Candidate]) -> list[str]:
+    return list(dict.fromkeys(candidate.engine for candidate in candidates))
+
+
+def _best(demand: Demand, candidates: Sequence[Candidate]) -> Share | None:
+    """What a job, or one node of it, takes of the worker that suits it best."""
     room = [candidate for candidate in candidates if obstacle(demand, candidate) is None]
     if not room:
         return None
     best = max(room, key=lambda c: (bool(demand.devices) or not c.devices, c.threads, c.free.get("CPU", 0)))
     if demand.place == ANYWHERE:
-        return Choice(best.worker_id, {})
+        return Share(best.worker_id, {})
     devices = demand.devices
     chosen = devices if isinstance(devices, tuple) else sorted(best.free_devices)[:devices]
-    return Choice(best.worker_id, {"CPU": best.threads, **{f"{DEVICE}{index}": 1 for index in chosen}})
+    return Share(best.worker_id, {"CPU": best.threads, **{f"{DEVICE}{index}": 1 for index in chosen}})
+
+
+def next_of(heads: Mapping[Demand, T], candidates: Sequence[Candidate]) -> tuple[Demand, Choice] | None:
+    """Of the first jobs that wait with each demand, in the order of their places `T`, the one to place now, and where.
+
+    A job that no worker has room for is passed by. But a gang that is its turn keeps the workers that are free for it, else it would
+    wait for ever behind small jobs that never leave all of them free at once.
+    """
+    left = list(candidates)
+    for demand in sorted(heads, key=lambda each: heads[each]):  # type: ignore[arg-type, return-value]
+        if choice := choose(demand, left):
+            return demand, choice
+        kept = _kept(demand, left)
+        left = [candidate for candidate in left if candidate.worker_id not in kept]
+    return None
+
+
+def _kept(demand: Demand, candidates: Sequence[Candidate]) -> set[str]:
+    """The free workers that a gang waits with until the others it needs are free as well."""
+    for engine in _engines(candidates) if demand.nodes > 1 else []:
+        able = [each for each in candidates if each.engine == engine and unfit(demand, each) is None]
+        if len(able) >= demand.nodes:
+            free = [each.worker_id for each in able if obstacle(demand, each) is None]
+            return set(free[: demand.nodes])
+    return set()
 
 
 def after(choice: Choice, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The workers once a choice is leased: what it takes of its worker is taken, and its devices are for everyone."""
-    chosen = next(candidate for candidate in candidates if candidate.worker_id == choice.worker_id)
-    taken = {chosen.devices[index] for index in devices_of(choice.needs)}
+    """The workers once a choice is leased: what it takes of its workers is taken, and their devices are for everyone."""
+    left = list(candidates)
+    for share in choice.shares:
+        left = less(share, left)
+    return left
 
-    def less(candidate: Candidate) -> Candidate:
+
+def less(share: Share, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The workers once one share is leased."""
+    chosen = next(candidate for candidate in candidates if candidate.worker_id == share.worker_id)
+    taken = {chosen.devices[index] for index in devices_of(share.needs)}
+
+    def one(candidate: Candidate) -> Candidate:
         still_free = frozenset(index for index in candidate.free_devices if candidate.devices[index] not in taken)
-        used = choice.needs.get("CPU", 0) if candidate is chosen else 0
+        used = share.needs.get("CPU", 0) if candidate is chosen else 0
         free = {**candidate.free, "CPU": candidate.free.get("CPU", 0) - used}
         if candidate.devices:
             free["GPU"] = len(still_free)
         return replace(candidate, free=free, free_devices=still_free)
 
-    return [less(candidate) for candidate in candidates]
+    return [one(candidate) for candidate in candidates]
 
 
 def devices_of(leases: Iterable[str]) -> list[int]:
@@ -127,16 +151,18 @@ def obstacle(demand: Demand, candidate: Candidate) -> str | None:
 def unfit(demand: Demand, candidate: Candidate) -> str | None:
     """Why this worker could not take the job even if it were free."""
     place, devices = demand.place, demand.devices
-    if demand.spreads and candidate.engine != place:
-        return f"is on the {candidate.engine} cluster, and the job runs on {place}"
+    engine = place if place in CLUSTERS else demand.engine
+    if engine and candidate.engine != engine:
+        return f"is on the {candidate.engine} cluster, and the job runs on {engine}"
     if place == SIMULATOR and candidate.cuda != "simulated":
         return "does not run Numba's CUDA simulator"
-    if place != "cuda":
+    if place not in ("cuda", TRAINING_CUDA):
         return None
     if not candidate.devices:
         return "has no GPU"
-    if candidate.cuda != "executed":
-        return f"has a GPU, but its cuda probe proved no more than {candidate.cuda!r}"
+    probe, proved = ("cuda", candidate.cuda) if place == "cuda" else ("training", candidate.training_cuda)
+    if proved != "executed":
+        return f"has a GPU, but its {probe} probe proved no more than {proved!r}"
     if isinstance(devices, tuple):
         missing = [index for index in devices if index not in candidate.devices]
         return f"has no CUDA device {_listed(missing)}" if missing else None

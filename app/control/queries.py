@@ -7,7 +7,8 @@ from datetime import datetime
 from sqlmodel import Session, and_, col, delete, func, or_, select
 
 from app.capabilities import queries as capabilities
-from app.control.placing import Candidate, Demand, devices_of
+from app.control.demand import Demand
+from app.control.placing import Candidate, Share, devices_of
 from app.db.tables import Attempt, Job, Lease, WorkerRow
 from app.jobs.states import State
 from app.kit.clock import now
@@ -70,16 +71,24 @@ def _candidate(worker: WorkerRow, held: Sequence[Lease], gpus: Mapping[int, str]
         threads=worker.facts["threads"],
         free=free,
         engine=worker.engine,
-        cuda=next((probe["evidence"] for probe in worker.facts["probes"] if probe["name"] == "cuda"), "absent"),
+        cuda=_evidence(worker, "cuda"),
+        training_cuda=_evidence(worker, "training/accelerator/cuda"),
         devices=gpus,
         free_devices=free_devices,
     )
 
 
+def _evidence(worker: WorkerRow, name: str) -> str:
+    return next((str(probe["evidence"]) for probe in worker.facts["probes"] if probe["name"] == name), "absent")
+
+
 def open_attempts(db: Session, worker_id: str | None = None) -> Sequence[Attempt]:
-    """The attempts that have not ended: all of them, or one worker's."""
+    """The attempts that have not ended: all of them, or those that have one worker for their home or in their gang."""
     query = select(Attempt).where(Attempt.state != "ended")
-    return db.exec(query if worker_id is None else query.where(Attempt.worker_id == worker_id)).all()
+    if worker_id is None:
+        return db.exec(query).all()
+    leased = select(Lease.attempt_id).where(Lease.worker_id == worker_id)
+    return db.exec(query.where(or_(Attempt.worker_id == worker_id, col(Attempt.id).in_(leased)))).all()
 
 
 def engines_at_work(db: Session) -> Sequence[str]:
@@ -120,20 +129,23 @@ def overdue(db: Session) -> list[str]:
     ]
 
 
-def leases(db: Session, attempt_id: str) -> dict[str, int]:
-    """What an attempt holds of its worker: `CPU`, and `GPU:<index>` for each device."""
-    held = db.exec(select(Lease).where(Lease.attempt_id == attempt_id)).all()
-    return {lease.resource: lease.amount for lease in held}
+def shares(db: Session, attempt: Attempt) -> list[Share]:
+    """What an attempt holds of each worker of its gang (`CPU`, and `GPU:<index>` for each device), its home first."""
+    held: dict[str, dict[str, int]] = {attempt.worker_id: {}}
+    query = select(Lease).where(Lease.attempt_id == attempt.id).order_by(col(Lease.node), col(Lease.resource))
+    for lease in db.exec(query).all():
+        held.setdefault(lease.worker_id, {})[lease.resource] = lease.amount
+    return [Share(worker_id, needs) for worker_id, needs in held.items()]
 
 
-def devices(db: Session, attempt_id: str) -> list[int]:
-    """The CUDA indices that are the attempt's alone."""
-    return devices_of(leases(db, attempt_id))
+def devices(db: Session, attempt: Attempt) -> list[int]:
+    """The CUDA indices of its home that are the attempt's alone."""
+    return devices_of(shares(db, attempt)[0].needs)
 
 
-def needs(db: Session, attempt_id: str) -> dict[str, int]:
-    """What an engine is asked to reserve for an attempt, in its own tags: `CPU` and `GPU`."""
-    held = leases(db, attempt_id)
+def needs(db: Session, attempt: Attempt) -> dict[str, int]:
+    """What an engine is asked to reserve of the home for an attempt, in its own tags: `CPU` and `GPU`."""
+    held = shares(db, attempt)[0].needs
     asked = {"CPU": held.get("CPU", 0), "GPU": len(devices_of(held))}
     return {resource: amount for resource, amount in asked.items() if amount}
 

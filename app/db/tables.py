@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, MetaData, String, UniqueConstraint, event
 from sqlmodel import Field, SQLModel
 
-from app.control.placing import Demand
+from app.control.demand import Demand
 from app.db.types import Json, UtcDateTime
 from app.jobs.states import FINAL, State
 
@@ -73,9 +73,7 @@ class Job(SQLModel, table=True):
     params: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
     execution: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
     plan: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
-    demand: str = Field(
-        default="", description="What it asks of a worker: `app.control.placing.Demand`, from its plan."
-    )
+    demand: str = Field(default="", description="What it asks of a worker: `app.control.demand.Demand`, from its plan.")
     labels: dict[str, str] = Field(sa_column=Column(Json, nullable=False))
     priority: int = 0
     timeout_seconds: float | None = None

@@ -4,7 +4,8 @@ from sqlmodel import Session
 
 from app.capabilities import queries as capabilities
 from app.control import queries as running
-from app.control.placing import ANYWHERE, Candidate, Demand, choose, unfit, verdict
+from app.control.demand import ANYWHERE, Demand
+from app.control.placing import Candidate, choose, unfit, verdict
 from app.db.tables import Job
 from app.jobs import queries
 from app.jobs.schemas import Explanation, WorkerConsidered

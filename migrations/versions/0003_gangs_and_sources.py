@@ -42,7 +42,7 @@ def downgrade() -> None:
     _lease(key=("attempt_id", "resource"))
 
 
-def _lease(*new: sa.Column, key: tuple[str, ...]) -> None:
+def _lease(*new: sa.Column[int], key: tuple[str, ...]) -> None:
     """The table of leases anew, with what it holds: SQLite cannot change a primary key."""
     old = ("attempt_id", "worker_id", "resource", "amount")
     op.create_table(

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.control.placing import Candidate, Demand, after, choose, verdict
-from app.control.queries import devices, leases
+from app.control.demand import Demand
+from app.control.placing import Candidate, after, choose, verdict
+from app.control.queries import devices, shares
 from app.db.tables import Attempt, Job
 from tests.jobs.yard import Yard
 
@@ -129,8 +130,8 @@ def test_a_job_that_waits_for_a_gpu_keeps_nobody_else_waiting(yard):
     yard.join(gpus=["a"])
     [attempt] = yard.place()
     assert attempt.job_id == waits
-    assert yard.read(lambda db: leases(db, attempt.id)) == {"CPU": 1, "GPU:0": 1}
-    assert yard.read(lambda db: devices(db, attempt.id)) == [0]
+    assert yard.read(lambda db: shares(db, attempt))[0].needs == {"CPU": 1, "GPU:0": 1}
+    assert yard.read(lambda db: devices(db, attempt)) == [0]
 
 
 def test_an_engine_is_asked_for_what_it_tags(yard):
@@ -258,7 +259,7 @@ def test_priority_and_age_decide_among_those_that_could_run(crew, queue, later):
 
 def devices_of_attempt(db, attempt: Attempt) -> list[int]:
     wanted = db.get_one(Job, attempt.job_id).plan
-    held = devices(db, attempt.id)
+    held = devices(db, attempt)
     if wanted["device"] == "cuda":
         asked = wanted["devices"] or 1
         assert held == sorted(asked) if isinstance(asked, list) else len(held) == asked
