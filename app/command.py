@@ -157,6 +157,7 @@ def serve(settings: Settings) -> int:
 
     # Embedded workers inherit it; a `.env` file is read by the server alone.
     os.environ["TIDEMILL_CUDA_SIMULATOR"] = str(settings.cuda_simulator).lower()
+    os.environ["TIDEMILL_TRAINING_WARM"] = str(settings.training_warm).lower()
     listener = listen(settings.host, settings.port)
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
     app = create_app(settings, lambda house: print(f"Tidemill is ready at {settings.url}", flush=True))

@@ -1,5 +1,6 @@
 """Where things lie under HOME."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,3 +47,13 @@ class Files:
         shutil.rmtree(self.incoming, ignore_errors=True)
         for folder in (self.incoming, self.home / "datasets", self.home / "sources", self.home / "jobs"):
             folder.mkdir(parents=True, exist_ok=True)
+
+
+def sync(folder: Path) -> None:
+    """Every file on the disk before the row that names them."""
+    for path in [*folder.rglob("*"), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -31,6 +31,7 @@ class Life:
         house.writer.start()
         await house.writer.run(idempotency.forget_running)
         await house.datasets.sweep()
+        await house.sources.sweep()
         await house.jobs.sweep()
         await house.reconciler.recover()
         self._run("starting", self._become_ready(when_ready))

@@ -23,6 +23,7 @@ from app.life import Life
 from app.results import routes as results
 from app.services import Services, build
 from app.settings import Settings
+from app.sources import routes as sources
 
 MAX_REPORT_BYTES: Final = 256 << 20
 """Largest body at the workers' door: what they report is ours, and must not be refused for its size."""
@@ -43,6 +44,10 @@ TAGS = [
     {"name": "jobs", "description": "Submit, watch, cancel, retry, delete."},
     {"name": "results", "description": "The profile in four formats, the files, the plot."},
     {"name": "datasets", "description": "Upload a series once, refer to it in many jobs."},
+    {
+        "name": "sources",
+        "description": "Packages of your own code for training jobs, where the server's operator allows them.",
+    },
     {"name": "capabilities", "description": "What this deployment has been proved to do."},
     {"name": "health", "description": "Whether a job submitted now could run."},
     {"name": "problems", "description": "What every error means, and what to do about it."},
@@ -67,13 +72,13 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
     middleware.install(
         app,
         max_body_bytes=settings.max_body_bytes,
-        exempt=lambda path: path == "/datasets" or path.startswith("/internal/"),
+        exempt=lambda path: path in ("/datasets", "/sources") or path.startswith("/internal/"),
         own_hosts=own_hosts(settings),
     )
     app.add_middleware(
         middleware.BodyLimit, max_body_bytes=MAX_REPORT_BYTES, exempt=lambda path: not path.startswith("/internal/")
     )
-    for room in (jobs, watching, results, datasets, capabilities, door):
+    for room in (jobs, watching, results, datasets, sources, capabilities, door):
         app.include_router(room.router)
     catalogue.install(app)
     docs.install(app)

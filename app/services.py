@@ -20,6 +20,8 @@ from app.jobs.service import JobService
 from app.kit.changes import Changes
 from app.kit.children import Children
 from app.settings import Settings
+from app.sources.service import SourceService
+from app.training.asking import Asking
 
 
 @dataclass
@@ -34,6 +36,7 @@ class Services:
     plots: Children
     jobs: JobService
     datasets: DatasetService
+    sources: SourceService
     probing: Probing
     dispatcher: Dispatcher
     reconciler: Reconciler
@@ -67,9 +70,20 @@ def build(settings: Settings) -> Services:
         children=children,
         plots=Children(settings.reader_memory_bytes, settings.reader_seconds),
         jobs=JobService(
-            reader, writer, Admission(files, settings.max_job_bytes, settings.evidence_seconds), settings.max_queue
+            reader,
+            writer,
+            Admission(
+                files,
+                settings.max_job_bytes,
+                settings.evidence_seconds,
+                settings.training_allowed,
+                settings.allow_source_upload,
+            ),
+            Asking(reader, engines, files, settings.training_allowed),
+            settings.max_queue,
         ),
         datasets=DatasetService(reader, writer, files, children, settings),
+        sources=SourceService(reader, writer, files, children, settings),
         probing=Probing(reader, writer, engines, settings.max_queue, settings.evidence_seconds),
         dispatcher=dispatcher,
         reconciler=Reconciler(reader, writer, engines, dispatcher, files, settings.worker_silence_seconds),

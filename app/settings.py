@@ -7,6 +7,8 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from workers.training.rules import DEFAULT_ALLOW
+
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -56,11 +58,26 @@ class Settings(BaseSettings):
     join_token: str | None = Field(None, description="Secret that workers must present to join, when set.")
     max_upload_bytes: int = Field(1 << 30, ge=1, description="Largest dataset file, bytes as sent.")
     max_unpacked_bytes: int = Field(4 << 30, ge=1, description="Largest dataset after decompression, bytes.")
+    allow_source_upload: bool = Field(
+        False,
+        description="Whether `POST /sources` takes packages: whoever may upload one may run its code on the workers.",
+    )
+    max_source_bytes: int = Field(64 << 20, ge=1, description="Largest package of users' code, bytes as sent.")
+    max_source_unpacked_bytes: int = Field(256 << 20, ge=1, description="Largest such package after unpacking, bytes.")
     max_body_bytes: int = Field(16 << 20, ge=1024, description="Largest JSON body, bytes.")
     max_columns: int = Field(10_000, ge=1, description="Most columns a dataset may have.")
     max_queue: int = Field(10_000, ge=1, description="Most jobs that may wait; further ones are answered 429.")
     max_job_bytes: int | None = Field(
         None, ge=1, description="Most memory a job may need, bytes; none takes that of the largest worker."
+    )
+    training_allow: str = Field(
+        ",".join(DEFAULT_ALLOW),
+        description="What `class_path` and `call_path` of a training job may name: modules and packages, separated by commas; "
+        "a first `+` adds to the default.",
+    )
+    training_warm: bool = Field(
+        True,
+        description="Whether an embedded worker loads torch and Lightning, and probes them, as soon as it has joined; else at first need.",
     )
     reader_memory_bytes: int = Field(
         4 << 30, ge=256 << 20, description="Memory limit of the child that reads an upload or draws a plot, bytes."
@@ -78,6 +95,13 @@ class Settings(BaseSettings):
         description="On SIGTERM, how long running attempts may still finish before they are stopped, seconds.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much the server logs.")
+
+    @property
+    def training_allowed(self) -> list[str]:
+        """`training_allow` as a list."""
+        added = self.training_allow.startswith("+")
+        named = [name.strip() for name in self.training_allow.removeprefix("+").split(",") if name.strip()]
+        return [*(DEFAULT_ALLOW if added else ()), *named]
 
     @property
     def url(self) -> str:

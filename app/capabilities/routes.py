@@ -82,12 +82,18 @@ class OperationView(BaseModel):
     backends: dict[str, BackendView]
 
 
-class TrainingView(BaseModel):
-    """What training jobs can use: nothing yet."""
+class ProofView(BaseModel):
+    available: bool
+    evidence: str
+    reason: str | None
 
-    accelerators: dict[str, Any]
-    strategies: dict[str, Any]
-    precisions: dict[str, Any]
+
+class TrainingView(BaseModel):
+    """What training jobs can use: each accelerator; each strategy, under Trainer and under Fabric; each precision on each accelerator."""
+
+    accelerators: dict[str, ProofView]
+    strategies: dict[str, dict[str, ProofView]]
+    precisions: dict[str, dict[str, ProofView]]
 
 
 class Capabilities(BaseModel):

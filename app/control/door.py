@@ -12,11 +12,23 @@ from app.control.admission import admit, admitted
 from app.db.tables import WorkerRow
 from app.db.writer import touch
 from app.jobs import queries
+from app.jobs.requests import TRAINING
 from app.jobs.series import sources_in
 from app.kit.clock import now
 from app.kit.problems import NotFound
 from app.services import Services, services
-from workers.contract import Claim, Join, Message, ProbeParams, Report, ReportAnswer, Task
+from app.training.task import training_task
+from workers.contract import (
+    Claim,
+    Join,
+    Message,
+    ProbeParams,
+    Report,
+    ReportAnswer,
+    Source,
+    Task,
+    TrainingTask,
+)
 from workers.operations import OPERATIONS
 
 router = APIRouter(prefix="/internal", include_in_schema=False, dependencies=[Depends(admitted)])
@@ -59,8 +71,13 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
 
     def unit(db: Session) -> Task:
         attempt, job = attempts.claim(db, attempt_id, asked)
-        operation = OPERATIONS.get(job.kind)  # a probe reads no series
-        sources = sources_in(db, house.files, operation, job.params) if operation else {}
+        sources: dict[str, list[Source]] = {}
+        training: TrainingTask | None = None
+        if operation := OPERATIONS.get(job.kind):
+            sources = sources_in(db, house.files, operation, job.params)
+        elif job.kind == TRAINING:
+            allow = house.settings.training_allowed
+            sources, training = training_task(db, house.files, attempt, job, allow)
         return Task(
             attempt=attempt.id,
             job=job.id,
@@ -70,6 +87,7 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
             plan=job.plan,
             devices=running.devices(db, attempt),
             folder=str(house.files.attempt(job.id, attempt.number).resolve()),
+            training=training,
         )
 
     return await house.writer.run(unit)

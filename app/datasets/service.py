@@ -7,7 +7,7 @@ import os
 import shutil
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from fastapi import Request, Response
@@ -16,14 +16,14 @@ from sqlmodel import Session
 
 from app.datasets import queries
 from app.datasets.problems import DatasetInUse, UnreadableFile
-from app.datasets.upload import Received, receive
+from app.datasets.upload import Received, label, receive
 from app.datasets.views import EPOCH, created
 from app.db import idempotency
 from app.db.idempotency import Keyed
 from app.db.reader import Reader
 from app.db.tables import Dataset
 from app.db.writer import Writer
-from app.files import Files
+from app.files import Files, sync
 from app.kit.children import ChildFailed, Children
 from app.kit.clock import now
 from app.kit.idempotency import StoredAnswer, fingerprint, replay
@@ -62,7 +62,7 @@ class DatasetService:
 
     async def upload(self, request: Request, owner: str, said: dict[str, str], keyed: Keyed | None) -> Response:
         """Receive one file and answer 201 with the new dataset, or 200 with the same one that was there already."""
-        await self._reserve(keyed)
+        await idempotency.reserve(self.writer, keyed)
         dataset_id = new_id("ds")
         path = self.files.incoming / dataset_id
         try:
@@ -72,25 +72,10 @@ class DatasetService:
                 keyed = replace(keyed, fingerprint=fingerprint("POST", "/datasets", content))
             return await self._keep(dataset_id, upload, owner, keyed)
         except BaseException:
-            if keyed:
-                running = keyed
-                await self.writer.run(lambda db: idempotency.forget(db, running))
+            await idempotency.give_back(self.writer, keyed)
             raise
         finally:
             path.unlink(missing_ok=True)
-
-    async def _reserve(self, keyed: Keyed | None) -> None:
-        """Mark the key as in flight. A key that was answered before is settled when the file's hash is known."""
-        if keyed is None:
-            return
-
-        def unit(db: Session) -> None:
-            row_is_there = idempotency.known(db, keyed)
-            idempotency.earlier(db, keyed)
-            if not row_is_there:
-                idempotency.remember(db, keyed, None)
-
-        await self.writer.run(unit)
 
     async def _keep(self, dataset_id: str, upload: Upload, owner: str, keyed: Keyed | None) -> Response:
         answered = await self.reader.run(lambda db: idempotency.answered(db, keyed) if keyed else None)
@@ -134,7 +119,7 @@ class DatasetService:
         try:
             facts = await self._ask_reader(upload, partial)
             os.replace(upload.received.path, partial / "content")
-            await asyncio.to_thread(_sync, partial)
+            await asyncio.to_thread(sync, partial)
             partial.rename(folder)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
@@ -199,14 +184,9 @@ def _described(received: Received, request: Request, said: dict[str, str]) -> Up
         **{k: v for k, v in received.fields.items() if k != "name"},
         **{k: v for k, v in said.items() if k != "name"},
     }
-    own_name = said.get("name") or received.fields.get("name")
-    name = own_name or received.file_name or "unnamed"
-    # A browser may send a whole path; the last part is the name, and it is a label, never a path of ours.
-    label = PurePosixPath(name.replace("\\", "/")).name or "unnamed"
-    if len(label) > 255 or any(ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF for c in label):
-        raise InvalidInput("A name is at most 255 characters, none of them control characters.", pointer="/name")
+    name = label(received, said.get("name"))
     encoding = request.headers.get("content-encoding", "").strip().lower()
-    return Upload(received, label, options, None if encoding in ("", "identity") else encoding, bool(own_name))
+    return Upload(received, name.text, options, None if encoding in ("", "identity") else encoding, name.said)
 
 
 def _boolean(option: str, value: str) -> bool:
@@ -239,13 +219,3 @@ def _row(dataset_id: str, upload: Upload, owner: str, facts: dict[str, Any]) -> 
 
 def _moment(microseconds: int | None) -> datetime | None:
     return None if microseconds is None else EPOCH + timedelta(microseconds=microseconds)
-
-
-def _sync(folder: Path) -> None:
-    """Every file on the disk before the row that names them."""
-    for path in [*folder.rglob("*"), folder]:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from email.message import Message
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, cast
 
 from fastapi import Request
@@ -37,6 +37,50 @@ class Received:
     media_type: str | None = None
     """As it was said, with its charset."""
     fields: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an address takes: media types beside a form, the first ones to be named, and parts beside `file` and `name`."""
+
+    what: str
+    media_types: tuple[str, ...]
+    other_media_types: frozenset[str]
+    parts: tuple[str, ...]
+    advice: str
+    """For whom curl told that a form was coming, and sent none."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Accept": ", ".join(("multipart/form-data", *self.media_types))}
+
+
+TABLES = Taken(
+    "A dataset",
+    MEDIA_TYPES,
+    OTHER_MEDIA_TYPES,
+    tuple(OPTIONS),
+    "Send `curl -F file=@data.csv`, or `curl --data-binary @data.csv -H 'Content-Type: text/csv'`.",
+)
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name for people, never a path of ours; `said` where somebody gave it, and it is not only the file's."""
+
+    text: str
+    said: bool
+
+
+def label(received: Received, said: str | None) -> Label:
+    """The name in the query, in the form, or of the file. Raises InvalidInput."""
+    own_name = said or received.fields.get("name")
+    name = own_name or received.file_name or "unnamed"
+    # A browser may send a whole path; the last part is the name.
+    text = PurePosixPath(name.replace("\\", "/")).name or "unnamed"
+    if len(text) > 255 or any(ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF for c in text):
+        raise InvalidInput("A name is at most 255 characters, none of them control characters.", pointer="/name")
+    return Label(text, bool(own_name))
 
 
 class _Sink:
@@ -71,9 +115,9 @@ def _storage() -> Iterator[None]:
         raise StorageUnavailable(f"The upload could not be kept ({fault.strerror}).") from None
 
 
-async def receive(request: Request, path: Path, limit: int) -> Received:
+async def receive(request: Request, path: Path, limit: int, taken: Taken = TABLES) -> Received:
     """Stream the request's file to `path`. Raises PayloadTooLarge past `limit` bytes, BadRequest for a broken form,
-    UnsupportedMediaType for a body that is neither a form nor a table.
+    UnsupportedMediaType for a body that is neither a form nor what is `taken`.
 
     Whatever is raised, `path` is gone. The connection stays open, so that a client which sends all before it reads hears of it.
     """
@@ -82,19 +126,20 @@ async def receive(request: Request, path: Path, limit: int) -> Received:
     if kind == b"application/x-www-form-urlencoded":
         raise UnsupportedMediaType(
             "The body is declared to be 'application/x-www-form-urlencoded', which is what `curl -d` says, stripping the "
-            "line ends. Send `curl -F file=@data.csv`, or `curl --data-binary @data.csv -H 'Content-Type: text/csv'`.",
-            headers={"Accept": ", ".join(("multipart/form-data", *MEDIA_TYPES))},
+            f"line ends. {taken.advice}",
+            headers=taken.headers,
         )
-    if kind != b"multipart/form-data" and kind.decode("latin-1") not in (*MEDIA_TYPES, *OTHER_MEDIA_TYPES):
+    known = (*taken.media_types, *taken.other_media_types)
+    if kind != b"multipart/form-data" and kind.decode("latin-1") not in known:
         raise UnsupportedMediaType(
-            f"A dataset cannot be {kind.decode('latin-1')!r}; send a form, or one of {', '.join(MEDIA_TYPES)}.",
-            headers={"Accept": ", ".join(("multipart/form-data", *MEDIA_TYPES))},
+            f"{taken.what} cannot be {kind.decode('latin-1')!r}; send a form, or one of {', '.join(taken.media_types)}.",
+            headers=taken.headers,
         )
     sink = _Sink(path, limit)
     try:
         _refuse_by_length(request, limit)
         if kind == b"multipart/form-data":
-            await _form(request.stream(), parameters.get(b"boundary", b""), sink, received, limit)
+            await _form(request.stream(), parameters.get(b"boundary", b""), _Parts(sink, received, taken.parts), limit)
         else:
             received.media_type = request.headers.get("content-type")
             async for chunk in request.stream():
@@ -113,10 +158,9 @@ def _refuse_by_length(request: Request, limit: int) -> None:
         raise PayloadTooLarge(f"The body is larger than the {limit} bytes taken here.")
 
 
-async def _form(stream: AsyncIterator[bytes], boundary: bytes, sink: _Sink, received: Received, limit: int) -> None:
+async def _form(stream: AsyncIterator[bytes], boundary: bytes, parts: "_Parts", limit: int) -> None:
     if not boundary:
         raise BadRequest("The form names no boundary in its Content-Type.")
-    parts = _Parts(sink, received)
     try:
         parser = MultipartParser(boundary, parts.callbacks(), max_size=limit + ROOM_FOR_FORM_BYTES)
         async for chunk in stream:
@@ -134,8 +178,8 @@ async def _form(stream: AsyncIterator[bytes], boundary: bytes, sink: _Sink, rece
 class _Parts:
     """What the form parser calls, part by part."""
 
-    def __init__(self, sink: _Sink, received: Received) -> None:
-        self.sink, self.received = sink, received
+    def __init__(self, sink: _Sink, received: Received, known: tuple[str, ...]) -> None:
+        self.sink, self.received, self.known = sink, received, ("file", "name", *known)
         self.seen_file = self.ended = False
         self._name, self._value, self._in_file = "", b"", False
         self._header, self._header_value = b"", b""
@@ -181,8 +225,8 @@ class _Parts:
             self.seen_file = True
             self.received.file_name = header.get_filename()
             self.received.media_type = self._headers.get("content-type")
-        elif self._name not in (*OPTIONS, "name"):
-            known = ", ".join(("file", "name", *OPTIONS))
+        elif self._name not in self.known:
+            known = ", ".join(self.known)
             raise InvalidInput(f"The form has a part {self._name!r}; known are {known}.", pointer=f"/{self._name}")
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:

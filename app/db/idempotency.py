@@ -90,6 +90,26 @@ async def create_once(writer: Writer, keyed: Keyed | None, make: Callable[[Sessi
     return await writer.run(unit)
 
 
+async def reserve(writer: Writer, keyed: Keyed | None) -> None:
+    """Mark the key of an upload as in flight; one that was answered before is settled when the file's hash is known."""
+    if keyed is None:
+        return
+
+    def unit(db: Session) -> None:
+        row_is_there = known(db, keyed)
+        earlier(db, keyed)
+        if not row_is_there:
+            remember(db, keyed, None)
+
+    await writer.run(unit)
+
+
+async def give_back(writer: Writer, keyed: Keyed | None) -> None:
+    """The upload failed before it made anything: its key is free again."""
+    if keyed:
+        await writer.run(lambda db: forget(db, keyed))
+
+
 def known(db: Session, keyed: Keyed) -> bool:
     return db.get(IdempotencyRow, (keyed.owner, keyed.scope, keyed.key)) is not None
 

@@ -12,12 +12,16 @@ from app.jobs.checks import CHECKS
 from app.jobs.planning import WorkerFacts
 from app.jobs.planning import plan as plan_for
 from app.jobs.problems import BackendUnavailable
-from app.jobs.requests import JobRequest
+from app.jobs.requests import JobRequest, TrainingJob
 from app.jobs.schemas import Plan
 from app.jobs.series import facts_in
 from app.kit.pointers import MOST_ERRORS
-from app.kit.problems import FieldError, InvalidInput
+from app.kit.problems import FieldError, InvalidInput, NotFound
+from app.sources import queries as sources
+from app.training import planning as training
+from app.training import references
 from workers.operations import OPERATIONS
+from workers.training.rules import DEFAULT_ALLOW
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Admission:
     files: Files
     max_job_bytes: int | None = None
     evidence_seconds: float = capabilities.EVIDENCE_SECONDS
+    training_allow: Sequence[str] = DEFAULT_ALLOW
+    sources_allowed: bool = False
 
     def planned(self, db: Session, request: JobRequest, owner: str) -> Planned:
         """Run every check and decide where the job will run. Raises InvalidInput with every fault's pointer, or BackendUnavailable."""
@@ -54,6 +60,8 @@ class Admission:
             raise type(refusal)(refusal.detail, errors=below(at, refusal.errors)) from None
 
     def _plan(self, db: Session, request: JobRequest, owner: str, workers: Sequence[WorkerFacts]) -> Plan:
+        if isinstance(request, TrainingJob):
+            return self._training_plan(db, request, owner, workers)
         operation, params = OPERATIONS[request.kind], request.params
         given = facts_in(db, self.files, owner, operation, params)
         found = CHECKS[request.kind](params, given)
@@ -65,6 +73,27 @@ class Admission:
             raise InvalidInput(" ".join(error.detail for error in found.errors[:3]), errors=found.errors[:MOST_ERRORS])
         plan = plan_for(operation, params, request.execution, [each.length for each in given], workers)
         return plan.model_copy(update={"warnings": [*plan.warnings, *found.warnings]})
+
+    def _training_plan(self, db: Session, request: TrainingJob, owner: str, workers: Sequence[WorkerFacts]) -> Plan:
+        params = request.params
+        errors = references.faults(db, self.files, owner, params)
+        modules: list[str] = []
+        if params.source is not None and not self.sources_allowed:
+            errors.append(
+                FieldError(
+                    "/params/source", "This server runs no uploaded code; TIDEMILL_ALLOW_SOURCE_UPLOAD=true lets it."
+                )
+            )
+        elif params.source is not None:
+            try:
+                modules = sources.source_of(db, params.source, owner).modules
+            except NotFound as missing:
+                errors.append(FieldError("/params/source", missing.detail))
+        found = training.plan(params, request.execution, workers, [*self.training_allow, *modules])
+        errors += found.errors
+        if errors or found.plan is None:
+            raise InvalidInput(" ".join(error.detail for error in errors[:3]), errors=errors[:MOST_ERRORS])
+        return found.plan
 
     def all_planned(self, db: Session, requests: list[JobRequest], owner: str) -> list[Planned]:
         """Every request of a batch, or InvalidInput with the faults of all of them."""

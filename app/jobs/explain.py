@@ -45,6 +45,12 @@ def _room(demand: Demand) -> str:
     if demand.place == ANYWHERE:
         return "It takes no room of any worker."
     home = "A job takes all computing threads of one worker"
+    if demand.nodes > 1:
+        devices = ", with CUDA devices that are its alone meanwhile" if demand.devices else ""
+        return (
+            f"It takes all computing threads of {demand.nodes} workers of one cluster, all at once or none{devices}; "
+            "when it is its turn, workers that are free are kept for it until the others are free as well."
+        )
     if demand.spreads:
         return f"{home}, its home; its pieces run on every worker of the {demand.place} cluster."
     return f"{home}, and CUDA devices that are its alone meanwhile." if demand.devices else f"{home}."
@@ -60,9 +66,25 @@ def _summary(db: Session, job: Job, demand: Demand, candidates: list[Candidate],
     reasons = {unfit(demand, candidate) for candidate in candidates}
     if None not in reasons:
         return f"It waits because no worker could take it: each {'; or '.join(sorted(map(str, reasons)))}."
+    if short := _too_few(demand, candidates):
+        return short
     if ahead:
         return f"It waits behind {ahead} job(s) of higher priority or greater age."
     if choose(demand, candidates) is None:
+        if demand.nodes > 1:
+            return f"It is the next one; it waits until {demand.nodes} workers of one cluster are free at once."
         able = "" if reasons == {None} else " that could take it"
         return f"It is the next one; it waits because every worker{able} is taken."
     return "It is the next one, and a worker has room: it starts now."
+
+
+def _too_few(demand: Demand, candidates: list[Candidate]) -> str | None:
+    """What to say of a gang for which no cluster has enough workers, even were they all free."""
+    able = [candidate.engine for candidate in candidates if unfit(demand, candidate) is None]
+    most = max((able.count(engine) for engine in able), default=0)
+    if demand.nodes == 1 or most >= demand.nodes:
+        return None
+    return (
+        f"It waits because it needs {demand.nodes} workers of one cluster at once, and no cluster has more than "
+        f"{most} that could take it."
+    )

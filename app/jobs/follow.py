@@ -17,6 +17,7 @@ from app.kit.changes import Changes
 from app.kit.problems import NotFound
 
 LOOK_SECONDS = 0.5
+LOG_FILE = "log.txt"
 CHUNK = 1 << 16
 
 
@@ -65,27 +66,29 @@ class EventLog:
         return await self._reader.run(query)
 
 
-def log_files(files: Files, job_id: str) -> list[Path]:
+def log_files(files: Files, job_id: str, name: str) -> list[Path]:
     """What each attempt printed, in order."""
     folder = files.job(job_id)
-    return sorted(folder.glob("*/log.txt"), key=lambda path: int(path.parent.name)) if folder.is_dir() else []
+    return sorted(folder.glob(f"*/{name}"), key=lambda path: int(path.parent.name)) if folder.is_dir() else []
 
 
-async def printed(files: Files, job_id: str) -> AsyncIterator[bytes]:
+async def printed(files: Files, job_id: str, name: str = LOG_FILE) -> AsyncIterator[bytes]:
     """What the job printed so far, attempt after attempt."""
-    for path in log_files(files, job_id):
+    for path in log_files(files, job_id, name):
         offset = 0
         while chunk := await asyncio.to_thread(_read, path, offset):
             yield chunk
             offset += len(chunk)
 
 
-async def printing(log: EventLog, files: Files, stopping: asyncio.Event, job_id: str) -> AsyncIterator[bytes]:
+async def printing(
+    log: EventLog, files: Files, stopping: asyncio.Event, job_id: str, name: str = LOG_FILE
+) -> AsyncIterator[bytes]:
     """What the job prints, as it prints it, until it is final."""
     offsets: dict[Path, int] = {}
     while True:
         finished = await log.finished()
-        for path in log_files(files, job_id):
+        for path in log_files(files, job_id, name):
             while chunk := await asyncio.to_thread(_read, path, offsets.get(path, 0)):
                 offsets[path] = offsets.get(path, 0) + len(chunk)
                 yield chunk

@@ -21,6 +21,7 @@ from workers.contract import (
     MpdistParams,
     MultidimensionalProfileParams,
     PanProfileParams,
+    TrainingParams,
     WholeNumber,
     plain_text,
 )
@@ -108,14 +109,20 @@ class PanProfileJob(JobFields):
     params: PanProfileParams
 
 
-KINDS: Final = ", ".join(f"`{kind}`" for kind in OPERATIONS)
+class TrainingJob(JobFields):
+    kind: Literal["training"]
+    params: TrainingParams
+
+
+TRAINING: Final = "training"
+KINDS: Final = ", ".join(f"`{kind}`" for kind in (*OPERATIONS, TRAINING))
 PROBE: Final = "probe"
 """A kind of job that only `POST /capabilities/probes` makes."""
 
 
 def _known_kind(body: Any) -> Any:
     """Tell of a kind that is not there in words that help; pydantic's own would call it a tag."""
-    if not isinstance(body, dict) or body.get("kind") in list(OPERATIONS):
+    if not isinstance(body, dict) or body.get("kind") in [*OPERATIONS, TRAINING]:
         return body
     match body.get("kind"):
         case "probe":
@@ -131,7 +138,7 @@ def _known_kind(body: Any) -> Any:
 
 
 JobRequest = Annotated[
-    MatrixProfileJob | MultidimensionalProfileJob | MpdistJob | ConsensusMotifJob | PanProfileJob,
+    MatrixProfileJob | MultidimensionalProfileJob | MpdistJob | ConsensusMotifJob | PanProfileJob | TrainingJob,
     Discriminator("kind"),
     BeforeValidator(_known_kind),
 ]

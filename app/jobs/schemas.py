@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from app.jobs.requests import Backend
 from app.jobs.states import State
 from app.kit.clock import Rfc3339
+from workers.training.rules import Resolved
 
 
 class Fallback(BaseModel):
@@ -27,7 +28,9 @@ class Plan(BaseModel):
     """Where the job runs, with which function, and why not where it was asked to."""
 
     backend: Backend
-    implementation: Literal["tiles", "stumpy", "probe"] = Field(description="`probe` only of a job that probes.")
+    implementation: Literal["tiles", "stumpy", "lightning", "probe"] = Field(
+        description="`lightning` of a training job, `probe` of one that probes."
+    )
     function: str
     device: str = Field(
         description="`cpu`; `cuda:0` or `cuda:0,1`, or `cuda` where placement picks; `cuda-simulator`, which is a CPU."
@@ -39,6 +42,9 @@ class Plan(BaseModel):
     estimate: Estimate
     reasons: list[str] = Field(description="One sentence for each choice that was made.")
     warnings: list[str] = Field(description="What will run, but perhaps not as meant.")
+    resolved: Resolved | None = Field(
+        None, description="Of a training job: what will really run, `auto` and aliases settled."
+    )
 
 
 class Progress(BaseModel):

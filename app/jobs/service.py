@@ -18,7 +18,7 @@ from app.jobs import queries, states
 from app.jobs.admission import Admission, Planned
 from app.jobs.planning import UNVERIFIED
 from app.jobs.problems import JobIsFinal, JobNotFinal, NotRetryable, QueueFull
-from app.jobs.requests import REQUESTS, JobFields, JobRequest
+from app.jobs.requests import PROBE, REQUESTS, JobFields, JobRequest, TrainingJob
 from app.jobs.schemas import Plan
 from app.jobs.series import datasets_in
 from app.jobs.states import FINAL, State
@@ -26,6 +26,9 @@ from app.jobs.views import NO_PROGRESS
 from app.kit.clock import now
 from app.kit.idempotency import replay
 from app.kit.ids import new_id
+from app.sources.queries import source_of
+from app.training import references as training
+from app.training.asking import Asking
 from workers.operations import OPERATIONS
 
 STOPPING_SECONDS = 10.0
@@ -36,14 +39,17 @@ Answer = Callable[[list[Job]], Response]
 
 
 class JobService:
-    def __init__(self, reader: Reader, writer: Writer, admission: Admission, max_queue: int) -> None:
-        self.reader, self.writer, self.admission, self.max_queue = reader, writer, admission, max_queue
+    def __init__(self, reader: Reader, writer: Writer, admission: Admission, asking: Asking, max_queue: int) -> None:
+        self.reader, self.writer, self.admission, self.asking = reader, writer, admission, asking
+        self.max_queue = max_queue
         self.files = admission.files
 
     # ---- submitting --------------------------------------------------------------------------------------------
 
     async def plan(self, request: JobRequest, owner: str) -> Plan:
-        return (await self.reader.run(lambda db: self.admission.planned(db, request, owner))).plan
+        planned = await self.reader.run(lambda db: self.admission.planned(db, request, owner))
+        (confirmed,) = await self.asking.confirmed([planned], batch=False)
+        return confirmed.plan
 
     async def submit(
         self, requests: list[JobRequest], owner: str, keyed: Keyed | None, answer: Answer, batch: bool = False
@@ -57,7 +63,8 @@ class JobService:
                 return self.admission.all_planned(db, requests, owner)
             return [self.admission.planned(db, requests[0], owner)]
 
-        return await self._create(await self.reader.run(check), owner, keyed, answer)
+        planned = await self.asking.confirmed(await self.reader.run(check), batch)
+        return await self._create(planned, owner, keyed, answer)
 
     async def retry(self, job_id: str, owner: str, keyed: Keyed | None, answer: Answer) -> Response:
         """A new job with the same body as this failed or cancelled one."""
@@ -68,13 +75,14 @@ class JobService:
             job = queries.job_of(db, job_id, owner)
             if job.state not in (State.FAILED, State.CANCELLED):
                 raise NotRetryable(f"The job is {job.state}; only a failed or cancelled job can be tried again.")
-            if job.kind not in OPERATIONS:
+            if job.kind == PROBE:
                 raise NotRetryable(f"A {job.kind} is made by `POST /capabilities/probes`; ask there for a new one.")
             asked = {"kind", "params", *JobFields.model_fields}
             planned = self.admission.planned(db, REQUESTS.validate_python(job.model_dump(include=asked)), owner)
             return [Planned(planned.request, planned.plan, retry_of=job.id)]
 
-        return await self._create(await self.reader.run(check), owner, keyed, answer)
+        planned = await self.asking.confirmed(await self.reader.run(check), batch=False)
+        return await self._create(planned, owner, keyed, answer)
 
     async def _create(self, planned: list[Planned], owner: str, keyed: Keyed | None, answer: Answer) -> Response:
         def make(db: Session) -> Response:
@@ -103,7 +111,9 @@ class JobService:
         db.add(job)
         db.flush()
         db.add_all(JobLabel(job_id=job.id, name=name, value=value) for name, value in request.labels.items())
-        for dataset_id in sorted(datasets_in(OPERATIONS[request.kind], request.params)):
+        if isinstance(request, TrainingJob) and request.params.source is not None:
+            source_of(db, request.params.source, owner)  # likewise
+        for dataset_id in sorted(_datasets_in(request)):
             dataset_of(db, dataset_id, owner)  # it may have been deleted since the checks
             db.add(JobDataset(job_id=job.id, dataset_id=dataset_id))
         queries.append_event(db, job, "state", {"from": None, "to": State.QUEUED})
@@ -165,6 +175,12 @@ class JobService:
                 raise JobNotFinal("The job has ended, but its last attempt is still being stopped; try again later.")
             await asyncio.sleep(0.1)
         await asyncio.to_thread(shutil.rmtree, self.files.job(job_id), ignore_errors=True)
+
+
+def _datasets_in(request: JobRequest) -> set[str]:
+    if isinstance(request, TrainingJob):
+        return training.datasets_in(request.params)
+    return datasets_in(OPERATIONS[request.kind], request.params)
 
 
 def fallback_sentence(plan: Plan) -> str:

@@ -12,7 +12,7 @@ from app.db.tables import Event
 from app.jobs import queries
 from app.jobs.address import JobId
 from app.jobs.explain import explanation
-from app.jobs.follow import EventLog, printed, printing
+from app.jobs.follow import LOG_FILE, EventLog, printed, printing
 from app.jobs.schemas import EventPage, Explanation
 from app.jobs.views import event_view
 from app.kit import sse
@@ -82,10 +82,15 @@ async def get_job_logs(
     house: House,
     caller: Caller,
     follow: Annotated[bool, Query(description="Stream until the job is final.")] = False,
+    rank: Annotated[
+        int | None, Query(ge=0, le=100_000, description="Of a training job: what this rank alone printed.")
+    ] = None,
 ) -> StreamingResponse:
-    """What the job printed."""
+    """What the job printed; of a training job, what all its ranks did, each line with its rank."""
     await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
-    lines: AsyncIterator[bytes] = printed(house.files, job_id)
+    name = LOG_FILE if rank is None else f"rank-{rank}.log"
+    lines: AsyncIterator[bytes] = printed(house.files, job_id, name)
     if follow:
-        lines = printing(EventLog(house.reader, house.changes, job_id), house.files, house.stopping, job_id)
+        log = EventLog(house.reader, house.changes, job_id)
+        lines = printing(log, house.files, house.stopping, job_id, name)
     return StreamingResponse(lines, media_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-cache"})

@@ -15,7 +15,7 @@ from app.db.tables import ArtifactRow, Job
 from app.jobs import queries
 from app.jobs.address import JobId
 from app.jobs.problems import NotReady
-from app.jobs.requests import PROBE
+from app.jobs.requests import PROBE, TRAINING
 from app.jobs.series import sources_in
 from app.jobs.states import State
 from app.kit.catalogue import responses
@@ -157,7 +157,15 @@ async def get_plot(
 
     Over time where the dataset has times; motifs, discords and consensus are marked.
     """
-    await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
+
+    def check(db: Session) -> None:
+        succeeded(db, job_id, caller.name)
+        if queries.kind_of(db, job_id) == TRAINING:
+            raise NotFound(
+                f"A training job has no plot yet; its curves are in `GET /jobs/{job_id}/artifacts/metrics.csv`."
+            )
+
+    await house.reader.run(check)
     media_type = negotiated(request, tuple(PLOT_FORMATS))
     kind = PLOT_FORMATS[media_type]
     path = house.files.job(job_id) / "plots" / f"{width}x{height}.{kind}"

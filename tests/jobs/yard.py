@@ -27,9 +27,11 @@ from app.jobs.views import NO_PROGRESS
 from app.kit.changes import Changes
 from app.kit.clock import now
 from app.kit.ids import new_id
+from app.training.asking import Asking
 from tests.desk import Desk
 from workers.attempt import write_outcome
 from workers.contract import Claim, EventType, Outcome, Probe, ReportedEvent, Running
+from workers.training.rules import DEFAULT_ALLOW
 
 T = TypeVar("T")
 OWNER = "local"
@@ -85,7 +87,8 @@ class Yard(Desk):
         self.loop = asyncio.Runner()
         self.engine = NoCluster(mode)
         self.engines = Engines([self.engine, *([NoCluster(ray, "ray")] if ray else [])])
-        self.jobs = JobService(self.reader, self.writer, Admission(self.files), max_queue=1000)
+        asking = Asking(self.reader, self.engines, self.files, DEFAULT_ALLOW)
+        self.jobs = JobService(self.reader, self.writer, Admission(self.files), asking, max_queue=1000)
         self.start_anew()
         self._names = itertools.count(1)
 

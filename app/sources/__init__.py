@@ -1,0 +1,1 @@
+"""Sources: packages of users' own code, uploaded once and importable in the ranks of the jobs that name them."""

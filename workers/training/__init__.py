@@ -1,0 +1,1 @@
+"""Training jobs: Lightning on the cluster, from one process to many nodes."""

@@ -1,0 +1,47 @@
+"""What a training job may ask for: tables of what Lightning knows, and the rules that read them. Light: no torch.
+
+One set of tables drives the check before a job is queued, the capabilities and the README.
+"""
+
+from collections.abc import Sequence
+
+from workers.contract import TrainingParams
+from workers.training.rules.allow import DEFAULT_ALLOW, is_allowed, modules_of, off_the_list
+from workers.training.rules.arguments import arguments_of
+from workers.training.rules.choices import Choices
+from workers.training.rules.crossing import RULES
+from workers.training.rules.files import files
+from workers.training.rules.layout import layout
+from workers.training.rules.pointers import CONFIG
+from workers.training.rules.references import is_reference, references, with_replaced
+from workers.training.rules.words import Checked, Fault, Machine, Resolved
+
+__all__ = [
+    "DEFAULT_ALLOW",
+    "Checked",
+    "Fault",
+    "Machine",
+    "Resolved",
+    "arguments_of",
+    "check",
+    "is_allowed",
+    "is_reference",
+    "modules_of",
+    "references",
+    "with_replaced",
+]
+
+
+def check(params: TrainingParams, machine: Machine, allow: Sequence[str], inherits: tuple[str, ...] = ()) -> Checked:
+    """All that can be said about a configuration without importing anything that it names.
+
+    allow: what it may name, with the modules of the job's own source among them.
+    inherits: the names of the classes that a strategy of the user's own inherits from, where they are known.
+    """
+    choices = Choices(params, machine)
+    choices.faults += [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params)]
+    resolved, row = choices.resolve(inherits)
+    for rule in RULES:
+        resolved = rule(choices, resolved, row) or resolved
+    faults = list(dict.fromkeys(choices.faults))
+    return Checked(faults, choices.warnings, choices.reasons, None if faults else resolved)

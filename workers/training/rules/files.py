@@ -1,0 +1,116 @@
+"""Paths and checkpoints in a configuration: a job writes below its own folder, and reads datasets and artifacts."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from workers.contract import SeriesReference, TrainingParams
+from workers.training.rules.layout import section_of
+from workers.training.rules.pointers import CONFIG, joined
+from workers.training.rules.references import found
+from workers.training.rules.words import TRAINER, Fault
+
+WRITTEN: Final = frozenset(
+    {
+        "default_root_dir",
+        "dirpath",
+        "save_dir",
+        "root_dir",
+        "log_dir",
+        "dir",
+        "sub_dir",
+        "filename",
+        "name",
+        "version",
+        "output_dir",
+    }
+)
+"""Arguments of Trainer, and of its callbacks, loggers and profilers, that become paths of files."""
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "nvme_path": "is a place of the machine that only those who run this service can know; it cannot be set here",
+    "remote_device": "is a place of the machine that only those who run this service can know; use the name deepspeed_stage_3_offload_nvme",
+}
+OWN_DATA: Final = "workers.training.data"
+READ: Final = frozenset({"series", "table", "covariates"})
+"""Arguments of the data modules in the box that are data."""
+REFERENCE: Final = 'must be a reference such as {"dataset": "ds_…", "column": "…"}'
+CHECKPOINT: Final = (
+    'must be null or {"job": "job_…", "artifact": "last.ckpt"}: a checkpoint that an earlier job has left'
+)
+
+
+def files(params: TrainingParams) -> Iterator[Fault]:
+    """Every path that leads out of the job's folder, and every reference that is wrong."""
+    yield from _written(section_of(params), joined(CONFIG, params.mode))
+    yield from _data(params.config.get("data"), joined(CONFIG, "data"))
+    for pointer, sent in found(params):
+        yield from _reference(sent, "/params" + pointer)
+    if params.mode == TRAINER:
+        yield from _checkpoint(params.config)
+
+
+def _written(value: Any, pointer: str) -> Iterator[Fault]:
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _written(each, joined(pointer, index))
+    if not isinstance(value, dict):
+        return
+    for key, each in value.items():
+        if key in ELSEWHERE and each is not None:
+            yield Fault(joined(pointer, key), ELSEWHERE[key])
+        elif key in WRITTEN and isinstance(each, str) and leads_out(each):
+            yield Fault(
+                joined(pointer, key),
+                f"{each!r} leads out of the job's folder; give a relative path without `..`, such as 'out'",
+            )
+        else:
+            yield from _written(each, joined(pointer, key))
+
+
+def leads_out(path: str) -> bool:
+    return path.startswith(("/", "~", "file:")) or "\\" in path or "://" in path or ".." in PurePosixPath(path).parts
+
+
+def _data(data: Any, pointer: str) -> Iterator[Fault]:
+    """The data modules in the box open what they are told to open, so they are told of datasets alone."""
+    if not isinstance(data, dict) or not str(data.get("class_path", "")).startswith(OWN_DATA + "."):
+        return
+    arguments = data.get("init_args")
+    if not isinstance(arguments, dict):
+        return
+    for key in sorted(READ & arguments.keys()):
+        sent = arguments[key]
+        for place, each in enumerate(sent) if isinstance(sent, list) else ((None, sent),):
+            if isinstance(each, str):
+                at = joined(pointer, "init_args", key, *(() if place is None else (place,)))
+                yield Fault(at, f"{REFERENCE}, not the path {each!r}")
+
+
+def _reference(sent: dict[str, Any], pointer: str) -> Iterator[Fault]:
+    try:
+        SeriesReference.model_validate(sent)
+    except ValidationError as wrong:
+        for error in wrong.errors(include_url=False):
+            yield Fault(joined(pointer, *error["loc"]), error["msg"].removeprefix("Value error, "))
+
+
+def _checkpoint(config: dict[str, Any]) -> Iterator[Fault]:
+    match config.get("ckpt_path"):
+        case None:
+            pass
+        case {"job": str(), "artifact": str(name), **rest} if not rest:
+            if leads_out(name):
+                yield Fault(
+                    joined(CONFIG, "ckpt_path", "artifact"), f"{name!r} is no name of an artifact, such as 'last.ckpt'"
+                )
+        case str(path):
+            yield Fault(joined(CONFIG, "ckpt_path"), f"{CHECKPOINT}, not the path or URL {path!r}")
+        case other:
+            yield Fault(joined(CONFIG, "ckpt_path"), f"{CHECKPOINT}, not {other!r}")
+    if config.get("weights_only") not in (None, True):
+        yield Fault(
+            joined(CONFIG, "weights_only"),
+            "false would let a checkpoint run any code while it is loaded; leave it out, or say true",
+        )
