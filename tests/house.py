@@ -16,6 +16,8 @@ import psutil
 
 READY = "Tidemill is ready at "
 START_SECONDS = 120
+THRIFTY = {"TIDEMILL_TRAINING_WARM": "false"}
+"""Loading torch takes each worker some seconds, and most tests never train."""
 
 
 @dataclass
@@ -37,7 +39,7 @@ class House:
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
-            env={**os.environ, **self.environment},
+            env={**os.environ, **THRIFTY, **self.environment},
         )
         assert self.process.stdout is not None
         for line in self.process.stdout:

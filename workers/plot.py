@@ -1,7 +1,7 @@
 """Drawing a result in a short-lived child: `python -m workers.plot`, one JSON request on stdin, one answer on stdout.
 
 Request: {"kind", "params": what was asked, without the series, "sources": {parameter: [Source]}, "summary", "result": path of
-result.npz, "format": "png"|"svg", "width", "height": pixels, "output": path, "max_memory_bytes"}.
+result.npz, or of a training job's metrics.csv, "format": "png"|"svg", "width", "height": pixels, "output": path, "max_memory_bytes"}.
 Answer: {"ok": {}} or {"error": {"detail"}}. The same request gives the same bytes.
 """
 

@@ -12,6 +12,9 @@ _GAP: list[Any] = [*_WAVE[:20], None, None, *_WAVE[22:]]
 _SAW = [round((i % 30) / 15 - 1 + (1.0 if i in (12, 42) else 0), 3) for i in range(60)]
 _OTHER = [round(math.cos(i / 4), 3) for i in range(60)]
 
+# Five weeks of hours, with days and a slow rise in them.
+_HOURS = [round(math.sin(i * math.tau / 24) + i / 500 + 0.1 * math.sin(i * 1.7), 3) for i in range(840)]
+
 Examples = dict[str, dict[str, Any]]
 
 
@@ -85,6 +88,49 @@ JOBS: Final[Examples] = {
             "step": 4,
             "percentage": 0.25,
             "pre_scrump": True,
+        },
+    ),
+    "training": _job(
+        "training",
+        "Train a forecaster on hours sent along: a day ahead from the two days before",
+        {
+            "config": {
+                "seed_everything": 1,
+                "trainer": {"accelerator": "cpu", "max_epochs": 3},
+                "model": {
+                    "class_path": "workers.training.models.Forecaster",
+                    "init_args": {"horizon": 24, "season": 24},
+                },
+                "data": {
+                    "class_path": "workers.training.data.SeriesWindows",
+                    "init_args": {"series": {"values": _HOURS}, "context": 48},
+                },
+            }
+        },
+    ),
+    "training_two_ranks": _job(
+        "training",
+        "Two processes that train one model, with a class of Lightning's own",
+        {
+            "config": {
+                "trainer": {"accelerator": "cpu", "devices": 2, "strategy": "ddp", "max_epochs": 2},
+                "model": {"class_path": "lightning.pytorch.demos.boring_classes.BoringModel"},
+                "data": {"class_path": "lightning.pytorch.demos.boring_classes.BoringDataModule"},
+            }
+        },
+    ),
+    "training_fabric": _job(
+        "training",
+        "A training loop of your own choosing, under Fabric",
+        {
+            "mode": "fabric",
+            "config": {
+                "fabric": {"accelerator": "cpu", "devices": 1, "precision": "32-true"},
+                "function": {
+                    "call_path": "workers.training.loops.fit",
+                    "kwargs": {"series": {"values": _HOURS}, "context": 48, "horizon": 24, "epochs": 2},
+                },
+            },
         },
     ),
 }

@@ -15,7 +15,7 @@ from app.db.tables import ArtifactRow, Job
 from app.jobs import queries
 from app.jobs.address import JobId
 from app.jobs.problems import NotReady
-from app.jobs.requests import PROBE, TRAINING
+from app.jobs.requests import PROBE
 from app.jobs.series import sources_in
 from app.jobs.states import State
 from app.kit.catalogue import responses
@@ -134,7 +134,8 @@ async def get_result(
         bool, Query(description="The result so far, of a kind that can tell it; none of this release can.")
     ] = False,
 ) -> FileAnswer:
-    """The whole result, in the format that `Accept` asks for: JSON, CSV, Parquet or NPZ."""
+    """The whole result, in the format that `Accept` asks for: JSON, CSV, Parquet or NPZ; tables of a training job are its predictions,
+    or else what it logged."""
     await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     name = RESULT_FILES[negotiated(request, tuple(RESULT_FILES))]
     return file_of(house, job_id, await house.reader.run(lambda db: db.get(ArtifactRow, (job_id, name))), name)
@@ -153,19 +154,12 @@ async def get_plot(
     width: Annotated[int, Query(ge=200, le=4000, description="Pixels.")] = 1200,
     height: Annotated[int, Query(ge=150, le=4000, description="Pixels.")] = 700,
 ) -> FileAnswer:
-    """A picture of the result: the series with what was found in them, and the profile where the kind has one.
+    """A picture of the result: the series with what was found in them, and the profile where the kind has one; of a training job, what
+    it logged.
 
     Over time where the dataset has times; motifs, discords and consensus are marked.
     """
-
-    def check(db: Session) -> None:
-        succeeded(db, job_id, caller.name)
-        if queries.kind_of(db, job_id) == TRAINING:
-            raise NotFound(
-                f"A training job has no plot yet; its curves are in `GET /jobs/{job_id}/artifacts/metrics.csv`."
-            )
-
-    await house.reader.run(check)
+    await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     media_type = negotiated(request, tuple(PLOT_FORMATS))
     kind = PLOT_FORMATS[media_type]
     path = house.files.job(job_id) / "plots" / f"{width}x{height}.{kind}"
@@ -176,10 +170,14 @@ async def get_plot(
 
 
 async def _draw(house: Services, job: Job, kind: str, width: int, height: int, path: FilePath) -> None:
-    operation = OPERATIONS[job.kind]
+    operation = OPERATIONS.get(job.kind)  # None of a training job, whose series are no part of the picture
+    drawn = "result.npz" if operation else "metrics.csv"
 
     def query(db: Session) -> tuple[ArtifactRow, dict[str, list[Source]]]:
-        return db.get_one(ArtifactRow, (job.id, "result.npz")), sources_in(db, house.files, operation, job.params)
+        row = db.get(ArtifactRow, (job.id, drawn))
+        if row is None:
+            raise NotFound(f"The job left no {drawn} to draw.")
+        return row, sources_in(db, house.files, operation, job.params) if operation else {}
 
     row, sources = await house.reader.run(query)
     folder = path.parent
@@ -188,7 +186,9 @@ async def _draw(house: Services, job: Job, kind: str, width: int, height: int, p
     partial = str(folder / f"{new_id('plot')}.{kind}")
     request = {
         "kind": job.kind,
-        "params": {name: value for name, value in job.params.items() if name not in operation.series},
+        "params": {name: value for name, value in job.params.items() if name not in operation.series}
+        if operation
+        else {},
         "sources": {name: [source.model_dump(mode="json") for source in each] for name, each in sources.items()},
         "result": str(house.files.job(job.id) / row.path),
         "summary": job.result,

@@ -10,9 +10,9 @@ from app.sources.archive import Entry, Unfit, quoted
 
 OURS: Final = frozenset({"app", "workers", "migrations"})
 _NEEDED = """
-cuda dask deepspeed distributed fsspec httpx jsonargparse lightning lightning_fabric lightning_utilities llvmlite numba numba_cuda
-numpy pandas psutil pyarrow pydantic pynvml pytorch_lightning ray scipy stumpy tensorboard torch torchaudio torchmetrics
-torchvision triton typing_extensions yaml
+cuda dask deepspeed distributed fsspec httpx jsonargparse lightning lightning_fabric lightning_utilities llvmlite matplotlib
+numba numba_cuda numpy pandas psutil pyarrow pydantic pynvml pytorch_lightning ray scipy stumpy tensorboard torch torchaudio
+torchmetrics torchvision triton typing_extensions yaml
 """
 ON_WORKERS: Final = frozenset(_NEEDED.split())
 """What jobs need of the workers' packages, which need not be installed where the server is."""

@@ -40,7 +40,22 @@ FOUND = {
 
 
 def test_every_kind_with_a_result_has_a_picture():
-    assert set(KINDS) == set(OPERATIONS) == set(JOBS)
+    assert set(KINDS) == {*OPERATIONS, "training"}
+    assert set(JOBS) == set(OPERATIONS)
+
+
+def test_a_training_job_has_a_picture_of_what_it_logged(tmp_path, draw):
+    table = tmp_path / "metrics.csv"
+    rows = [
+        f"{step},0,{1 / (step + 1)},{'' if step % 10 else 2.0},{step if step % 10 == 0 else ''}" for step in range(60)
+    ]
+    table.write_text("\n".join(["step,epoch,train_loss,val_loss,val_mae", *rows, "60,1,nan,,inf"]) + "\n")
+    summary = {"steps": 60, "epochs": 1, "world_size": 2}
+    request = {"kind": "training", "params": {}, "sources": {}, "summary": summary, "result": str(table)}
+    assert draw(request, width=800, height=500).size == (800, 500)
+    assert draw(request, format="svg").ids >= {"metric-train_loss", "metric-val_loss", "metric-val_mae"}
+    table.write_text("step,epoch\n")
+    assert draw(request, width=800, height=500).size == (800, 500)
 
 
 @pytest.mark.parametrize("kind", JOBS)

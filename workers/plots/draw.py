@@ -10,7 +10,7 @@ import matplotlib.backends.backend_svg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from workers.plots import consensus, mpdist, multidimensional, pan, profile
+from workers.plots import consensus, mpdist, multidimensional, pan, profile, training
 from workers.plots.page import Page
 from workers.plots.style import PAPER, STYLE, dots
 
@@ -20,6 +20,7 @@ KINDS: Final[dict[str, Callable[[Page], None]]] = {
     "mpdist": mpdist.draw,
     "consensus_motif": consensus.draw,
     "pan_profile": pan.draw,
+    "training": training.draw,
 }
 
 

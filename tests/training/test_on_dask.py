@@ -1,0 +1,8 @@
+"""Training jobs on Dask."""
+
+from tests.training.cases import Cases
+
+ENGINE = "dask"
+
+
+class TestOnDask(Cases): ...
