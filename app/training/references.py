@@ -17,7 +17,7 @@ CKPT = "/params/config/ckpt_path"
 
 
 def series_and_tables(params: TrainingParams) -> tuple[dict[str, SeriesReference], dict[str, str]]:
-    """Pointer → series reference, and pointer → dataset of the table that is meant, of all references in the configuration."""
+    """Pointer into `params` → series reference, and pointer → dataset of the table that is meant, of all references in the configuration."""
     series: dict[str, SeriesReference] = {}
     tables: dict[str, str] = {}
     for pointer, named in references(params):
@@ -43,14 +43,14 @@ def _missing_data(db: Session, files: Files, owner: str, params: TrainingParams)
     series, tables = series_and_tables(params)
     for pointer, reference in series.items():
         try:
-            facts_of(db, files, owner, Named(reference, pointer, "the series sent along"))
+            facts_of(db, files, owner, Named(reference, f"/params{pointer}", "the series sent along"))
         except InvalidInput as fault:
             yield from fault.errors
     for pointer, dataset_id in tables.items():
         try:
             datasets.dataset_of(db, dataset_id, owner)
         except NotFound as missing:
-            yield FieldError(f"{pointer}/dataset", missing.detail)
+            yield FieldError(f"/params{pointer}/dataset", missing.detail)
 
 
 def _missing_checkpoint(db: Session, owner: str, params: TrainingParams) -> Iterator[FieldError]:

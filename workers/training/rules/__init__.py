@@ -14,6 +14,7 @@ from workers.training.rules.files import files
 from workers.training.rules.layout import layout
 from workers.training.rules.pointers import CONFIG
 from workers.training.rules.references import is_reference, references, with_replaced
+from workers.training.rules.resolving import resolve
 from workers.training.rules.words import Checked, Fault, Machine, Resolved
 
 __all__ = [
@@ -38,9 +39,9 @@ def check(params: TrainingParams, machine: Machine, allow: Sequence[str], inheri
     allow: what it may name, with the modules of the job's own source among them.
     inherits: the names of the classes that a strategy of the user's own inherits from, where they are known.
     """
-    choices = Choices(params, machine)
+    choices = Choices(params, machine, inherits)
     choices.faults += [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params)]
-    resolved, row = choices.resolve(inherits)
+    resolved, row = resolve(choices)
     for rule in RULES:
         resolved = rule(choices, resolved, row) or resolved
     faults = list(dict.fromkeys(choices.faults))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from workers.training.rules.pointers import joined
 from workers.training.rules.words import Fault
 
-PARTS: Final = ("callbacks", "loggers", "strategies", "profilers", "plugins", "demos.boring_classes")
+PARTS: Final = ("callbacks", "loggers", "strategies", "profilers", "plugins", "demos")
 
 DEFAULT_ALLOW: Final[tuple[str, ...]] = (
     *(f"lightning.pytorch.{part}" for part in PARTS),
@@ -23,6 +23,7 @@ DEFAULT_ALLOW: Final[tuple[str, ...]] = (
     "torch.optim",
     "workers.training.data",
     "workers.training.models",
+    "workers.training.loops",
 )
 """Modules of which each member is meant to be configured. Not Lightning or torch as a whole: they have doors at the side, such as
 `lightning.pytorch.cli.instantiate_class` and `torch.hub.load`."""

@@ -3,12 +3,12 @@
 from typing import Any
 
 from workers.training.rules.precisions import PRECISIONS
-from workers.training.rules.strategies import AUTO, SINGLE, STRATEGIES
-from workers.training.rules.words import Resolved
+from workers.training.rules.strategies import SINGLE, STRATEGIES
+from workers.training.rules.words import AUTO, Resolved
 
 
 def arguments_of(resolved: Resolved) -> dict[str, Any]:
-    """Keyword arguments of Trainer or Fabric. A strategy or precision that is an object, which the configuration gives, is not among them."""
+    """Keyword arguments of Trainer or Fabric. A strategy or precision is not among them where the configuration gives an object."""
     arguments: dict[str, Any] = {
         "accelerator": resolved.accelerator,
         "devices": resolved.devices,

@@ -10,7 +10,7 @@ from workers.training.rules.words import CPU, CUDA, Resolved
 
 
 def resolve(choices: Choices) -> tuple[Resolved, Strategy]:
-    """Decide everything, and the strategy's row. What is wrong is in the choices' faults; the answer is worth something only without any."""
+    """What really runs, and the strategy's row. Worth something only where the choices have no faults in the end."""
     accelerator = accelerator_of(choices)
     devices, nodes = devices_on(choices, accelerator), nodes_of(choices)
     count = devices.count or 1

@@ -4,17 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from workers.training.rules.words import BOTH, CUDA, FABRIC, TRAINER
+from workers.training.rules.words import AUTO, BOTH, CUDA, FABRIC, TRAINER
 
-AUTO, SINGLE, DDP, FSDP, DEEPSPEED, MODEL_PARALLEL, XLA = (
-    "auto",
-    "single_device",
-    "ddp",
-    "fsdp",
-    "deepspeed",
-    "model_parallel",
-    "xla",
-)
+SINGLE, DDP, FSDP, DEEPSPEED, XLA = "single_device", "ddp", "fsdp", "deepspeed", "xla"
+MODEL_PARALLEL: Final = "model_parallel"
 OTHER: Final = "other"
 """A strategy of the user's own."""
 
@@ -72,8 +65,8 @@ ONLY_TRAINER: Final = frozenset({TRAINER})
 ONLY_FABRIC: Final = frozenset({FABRIC})
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
-    "auto": Strategy(AUTO, BOTH),
-    "single_device": Strategy(SINGLE, ONLY_TRAINER),
+    AUTO: Strategy(AUTO, BOTH),
+    SINGLE: Strategy(SINGLE, ONLY_TRAINER),
     "ddp": Strategy(DDP, BOTH),
     "ddp_find_unused_parameters_true": Strategy(DDP, BOTH),
     "ddp_find_unused_parameters_false": Strategy(DDP, ONLY_TRAINER),

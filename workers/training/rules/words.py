@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from workers.contract import Message
 
+AUTO: Final = "auto"
 CPU: Final = "cpu"
 CUDA: Final = "cuda"
 TRAINER: Final = "trainer"
