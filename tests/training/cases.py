@@ -154,3 +154,22 @@ class Cases:
         assert 0.8 < min(found) < max(found) < 3.2
         validated = trainers.run(trainers.body(config=ckpt, params={"stage": "validate"}))
         assert validated["result"]["metrics"]["val_loss"] < 0.05
+
+    def test_a_killed_worker_and_a_killed_server_cost_no_step(self, trainers: Trainers) -> None:
+        """The last test of its server: nothing of it is as it was afterwards."""
+        body = trainers.body(init={"seconds": 0.1}, trainer={"max_epochs": 16}, params={"checkpoint_seconds": 1.0})
+        job = trainers.start(body)
+        training(trainers, job, 20)
+        trainers.owner_of(job).kill()
+        eventually(lambda: trainers.api.job(job)["attempt"] == 2, 30)
+        eventually(lambda: len(trainers.metric(job, "train_loss")) >= 50, 60)
+        trainers.house.kill()
+        trainers.house.start()
+        ended = trainers.api.until(job, "succeeded", seconds=90)
+        assert ended["attempt"] == 3
+        assert ended["result"]["steps"] == 16 * STEPS
+        steps = [step for step, _ in trainers.metric(job, "train_loss")]
+        assert steps == list(range(steps[0], steps[0] + 16 * STEPS))
+        rows = list(csv.DictReader(io.StringIO(trainers.artifact(job, "metrics.csv").decode())))
+        assert [int(row["step"]) for row in rows if row.get("train_loss")] == steps
+        assert "last.ckpt" in trainers.api.get(f"/jobs/{job}/logs").text

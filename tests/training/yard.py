@@ -1,11 +1,14 @@
 """A server that trains, and words for asking it to."""
 
 import io
+import json
+import sqlite3
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.house import Api, House, running
@@ -30,8 +33,29 @@ class Trainers:
 
     def __init__(self, house: House, engine: str) -> None:
         self.house, self.engine = house, engine
-        self.api = house.api()
+        self._api = house.api()
         self.source = self.upload({"toys.py": TOYS.read_text()})
+
+    @property
+    def api(self) -> Api:
+        """A client of the server as it is now: it has another address after a start."""
+        if str(self._api.base_url).rstrip("/") != self.house.url.rstrip("/"):
+            self._api.close()
+            self._api = self.house.api()
+        return self._api
+
+    def owner_of(self, job: str) -> psutil.Process:
+        """The process of the worker that runs a job."""
+        started = [
+            event["data"]
+            for event in self.api.events(job)
+            if event["type"] == "state" and event["data"]["to"] == "running"
+        ]
+        engines = self.api.get("/capabilities").json()["engines"]
+        assert started[-1]["worker"] in {worker["id"] for engine in engines for worker in engine["workers"]}
+        with sqlite3.connect(f"file:{self.house.home / 'tidemill.db'}?mode=ro", uri=True) as db:
+            (facts,) = db.execute("SELECT facts FROM worker WHERE id = ?", [started[-1]["worker"]]).fetchone()
+        return psutil.Process(json.loads(facts)["pid"])
 
     def upload(self, files: dict[str, str]) -> str:
         packed = io.BytesIO()
@@ -98,7 +122,3 @@ def trainers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         trainers = Trainers(house, engine)
         yield trainers
         trainers.api.close()
-
-
-def api_of(trainers: Trainers) -> Api:
-    return trainers.api
