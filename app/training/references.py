@@ -91,6 +91,7 @@ def _table(db: Session, files: Files, dataset_id: str) -> TableSource:
         reading=dataset.reading,
         columns={str(column["name"]): str(files.column(dataset.id, i)) for i, column in numeric.items()},
         text_columns=[str(column["name"]) for i, column in enumerate(dataset.columns) if i not in numeric],
+        time_column=dataset.time_column,
         time_path=str(files.times(dataset.id)) if dataset.time_column is not None else None,
         rows=dataset.rows,
     )

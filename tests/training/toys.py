@@ -23,7 +23,7 @@ class Line(LightningDataModule):
         self.data = TensorDataset(x, 2 * x + 1 + noise / 100)
 
     def _loader(self) -> DataLoader:
-        return DataLoader(self.data, self.batch_size, num_workers=self.workers)
+        return DataLoader(self.data, batch_size=self.batch_size, num_workers=self.workers)
 
     def train_dataloader(self) -> DataLoader:
         return self._loader()

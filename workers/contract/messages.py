@@ -40,6 +40,7 @@ class TableSource(Message):
     """name → path, of the numeric columns, in their order."""
     text_columns: list[str] = Field(default_factory=list)
     """Names of the columns that are not numbers; only the file has them."""
+    time_column: str | None = None
     time_path: str | None = None
     rows: int
 

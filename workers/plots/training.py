@@ -3,7 +3,7 @@
 import csv
 import math
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from matplotlib.axes import Axes
 
@@ -40,7 +40,7 @@ def draw(page: Page) -> None:
 def _lines(page: Page, axes: Axes, group: dict[str, Curve], colours: dict[str, str]) -> None:
     for name, curve in group.items():
         steps, values = [step for step, _ in curve], [value for _, value in curve]
-        look: dict[str, object] = {"marker": "o", "markersize": 4} if len(curve) < 40 else {}
+        look: dict[str, Any] = {"marker": "o", "markersize": 4} if len(curve) < 40 else {}
         page.handles += axes.plot(
             steps, values, color=colours[name], label=name, linewidth=1.4, gid=f"metric-{name}", **look
         )

@@ -51,5 +51,5 @@ def _epoch(fabric: Fabric, model: Any, loader: Any, optimizer: Any) -> float:
             fabric.backward(loss)
             optimizer.step()
         total += torch.stack([loss.detach().double() * len(batch["counts"]), total.new_tensor(len(batch["counts"]))])
-    error, samples = fabric.all_reduce(total, reduce_op="sum")  # type: ignore[misc]
+    error, samples = fabric.all_reduce(total, reduce_op="sum")
     return float(error / samples)
