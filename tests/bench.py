@@ -1,4 +1,7 @@
-"""`make bench`: what a caller waits for, measured on this machine, medians, side by side in one run."""
+"""`make bench`: what a caller waits for, measured on this machine, medians, side by side in one run.
+
+`python -m tests.bench small spread training` for some of its parts.
+"""
 
 import statistics
 import subprocess
@@ -53,7 +56,8 @@ def spreading() -> None:
             print(f"{what:<60} {took:8.2f} s  {times:.2f} times as fast as one worker")
 
 
-def main() -> int:
+def small() -> None:
+    """One small job after the other, many at once, and the same without a service."""
     with tempfile.TemporaryDirectory() as folder, running(House(Path(folder) / "home")) as house, house.api() as api:
 
         def one_job() -> None:
@@ -80,7 +84,26 @@ def main() -> int:
         f"{f'durable submissions, {PARALLEL_CALLERS} callers at once, cluster busy':<60} {singles / burst:8.0f} jobs a second"
     )
     print(f"{'durable submission of a batch of 100':<60} {batch * 1000:8.0f} ms")
-    spreading()
+
+
+def training() -> None:
+    """Two ranks as a job and under `torchrun`; and what our callbacks cost, in a process that does nothing else."""
+    from tests.bench_training import training  # loads torch
+
+    training()
+    subprocess.run([sys.executable, "-m", "tests.bench_reporting"], check=True)
+
+
+PARTS = {"small": small, "spread": spreading, "training": training}
+
+
+def main() -> int:
+    asked = sys.argv[1:] or list(PARTS)
+    if unknown := set(asked) - set(PARTS):
+        print(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    for name in asked:
+        PARTS[name]()
     return 0
 
 

@@ -38,6 +38,7 @@ class Agent:
         self._events: deque[ReportedEvent] = deque(maxlen=MAX_BUFFERED_EVENTS)
         self._lock = threading.Lock()
         self._wake = threading.Event()
+        self._said_more = threading.Event()
         self.closing = threading.Event()
         self.peers: frozenset[str] | None = None
         """Addresses of the workers that the server counts as up; None before it said so."""
@@ -50,10 +51,20 @@ class Agent:
 
     def probe(self, check: str) -> list[Probe]:
         """Run the probes of this worker again, `all` or one of them; what it says when it joins again is what they found now."""
-        found = {each.name: each for each in self._probe(check)}
-        before = {each.name: each for each in self.introduction.probes}
-        self.introduction = self.introduction.model_copy(update={"probes": list({**before, **found}.values())})
-        return list(found.values())
+        found = self._probe(check)
+        self._keep(found)
+        return found
+
+    def add_probes(self, found: list[Probe]) -> None:
+        """What took longer to find out than joining: the server is told, by joining again, before the next report."""
+        self._keep(found)
+        self._said_more.set()
+        self._wake.set()
+
+    def _keep(self, found: list[Probe]) -> None:
+        with self._lock:
+            probes = {each.name: each for each in (*self.introduction.probes, *found)}
+            self.introduction = self.introduction.model_copy(update={"probes": list(probes.values())})
 
     def nudge(self) -> None:
         """Report at once."""
@@ -128,6 +139,9 @@ class Agent:
 
     def _run(self) -> None:
         while not self.closing.is_set():
+            if self._said_more.is_set():
+                self._said_more.clear()
+                self._rejoin()
             try:
                 self._report()
             except ServerAway as away:

@@ -22,6 +22,7 @@ from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
 from workers.spread.door import Door
 from workers.spread.spreading import Spreading
+from workers.training import drive as training
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,10 @@ class _Driver:
         try:
             value = self.run()
             return Outcome(**identity, end="succeeded", **value)
+        except training.Stopped as stop:
+            return Outcome(**identity, end="stopped", artifacts=stop.artifacts)
+        except training.Failed as failure:
+            return Outcome(**identity, end="failed", error=failure.problem, artifacts=failure.artifacts)
         except PieceKilled:
             return Outcome(**identity, end="stopped")
         except PieceFailed as failure:
@@ -110,12 +115,22 @@ class _Driver:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.task.kind == PROBE:
             return probe_everywhere(self.agent, self.task, self.execution.claim)
+        if self.task.training:
+            return self.train()
         if self.task.plan["backend"] in CLUSTERS:
             return self.spread(CLUSTERS[self.task.plan["backend"]])
         with self.host.slot.whole(unless=self.execution.stopping) as mine:
             if not mine:
                 raise PieceKilled
             return self.follow()
+
+    def train(self) -> dict[str, Any]:
+        """Ranks here and on the other workers of the gang, which are this job's alone; ended by `drive`, which looks whether to stop."""
+        with self.host.slot.whole(unless=self.execution.stopping) as mine:
+            if not mine:
+                raise PieceKilled
+            cluster = partial(call_by_name, CLUSTERS[self.agent.introduction.engine])
+            return training.drive(self.agent, self.host, self.task, self.execution, self.relay, cluster)
 
     def spread(self, cluster: str) -> dict[str, Any]:
         """The child cuts the work into pieces and hands them through its door; they run on every worker, this one included."""

@@ -23,6 +23,7 @@ from workers.failures import as_problem
 from workers.pipe import PipeReporter
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def become(birth: Birth, fresh: Mapping[str, str] | None) -> NoReturn:
@@ -44,7 +45,10 @@ def run(birth: Birth) -> NoReturn:
     workers_log = os.fdopen(os.dup(2), "w")
     try:
         os.setsid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        prctl = ctypes.CDLL(None).prctl
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # A daemon that it starts stays below it, and so ends with it and not with a sibling, whose strays the nursery ends.
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _redirect_output(birth.log)

@@ -41,3 +41,8 @@ def compute_environment(threads: int) -> dict[str, str]:
 def simulator_wanted() -> bool:
     """`TIDEMILL_CUDA_SIMULATOR`: whether this worker runs GPU functions on Numba's simulator."""
     return os.environ.get("TIDEMILL_CUDA_SIMULATOR", "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def training_warms() -> bool:
+    """`TIDEMILL_TRAINING_WARM`: whether torch and Lightning are loaded as soon as a worker has joined, or when they are first needed."""
+    return os.environ.get("TIDEMILL_TRAINING_WARM", "").strip().lower() not in ("0", "false", "no", "off")

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from workers import agent as agents
 from workers import attempt as attempt  # imported now, so that the first job need not wait for it
-from workers import hardware, host, lifeline, probe
+from workers import environment, hardware, host, lifeline, probe
 from workers.agent import Agent
 from workers.contract import Join, Probe, call_by_name
+from workers.failures import JobFailure
 from workers.link import Link
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def introduce(newcomer: Newcomer, machine: host.Host, check_engine: Callable[[],
     def find(check: str) -> list[Probe]:
         return probe.run_probes(machine, check, {newcomer.engine: check_engine})
 
-    probes = find("all")
+    probes = probe.first_probes(machine, {newcomer.engine: check_engine})
     join = Join(
         id=newcomer.id,
         engine=newcomer.engine,
@@ -117,7 +118,19 @@ def introduce(newcomer: Newcomer, machine: host.Host, check_engine: Callable[[],
     agents.set_current(agent)
     agent.start()
     log.info("worker %s joined the server at %s", newcomer.id, newcomer.server)
+    if environment.training_warms():
+        threading.Thread(target=_prepare_to_train, args=(agent, machine), name="training", daemon=True).start()
     return agent
+
+
+def _prepare_to_train(agent: Agent, machine: host.Host) -> None:
+    """Warm the training nursery beside whatever else there is to do, and say what it can. A job that comes before waits for it."""
+    try:
+        machine.nursery_for(host.TRAINING, unless=agent.closing)
+        if not agent.closing.is_set():
+            agent.add_probes(probe.run_probes(machine, probe.TRAINING))
+    except JobFailure as failure:
+        log.warning("no training here: %s", failure)
 
 
 def answer(function: str, arguments: list[Any]) -> dict[str, Any]:

@@ -69,9 +69,16 @@ class Nursery:
             case "fork":
                 self.fork(request, *descriptors)
             case "kill":
-                for pid in [pid for pid, name in self.children.items() if name == request["name"]]:
+                for pid in self.named(request["name"]):
                     kill_tree(pid)
+            case "signal":
+                for pid in self.named(request["name"]):
+                    os.kill(pid, request["number"])  # a child that was not waited for: nobody else has its number
         return True
+
+    def named(self, name: str) -> list[int]:
+        """The child of that name, where it has not ended."""
+        return [pid for pid, given in self.children.items() if given == name]
 
     def fork(self, request: dict[str, Any], payload: int, report: int, *born_with: int) -> None:
         sys.stdout.flush()

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +28,17 @@ class NurseryGone(JobFailure):
     slug, title = "worker-lost", "Worker lost"
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a child ended: its last word, where it had one, and what the system says."""
+
+    answer: dict[str, Any] | None
+    """The message `returned` or `raised`."""
+    code: int | None
+    """The exit code, or the signal's number below zero; None where the nursery went with it."""
+    killed: bool
+
+
 @dataclass
 class Piece:
     """One forked child, seen from the worker."""
@@ -43,6 +55,25 @@ class Piece:
 
         Raises the failure the child reported as `PieceFailed`, `PieceKilled` after `kill`, and a `JobFailure` when it died unasked.
         """
+        ending = self.hear(listener)
+        if ending.killed:
+            raise PieceKilled
+        match ending.answer:
+            case {"type": "returned", "value": value}:
+                return value
+            case {"type": "raised", "problem": problem}:
+                raise PieceFailed(problem)
+        if ending.code == -signal.SIGKILL:
+            raise OutOfMemory(
+                "The system killed the process that computed the job, most often because memory ran out. "
+                "Use a shorter series, or a worker with more memory."
+            )
+        if ending.code is None:
+            raise NurseryGone("The process that forks the job's children ended in the middle of the job.")
+        raise JobFailure(f"The process that computed the job ended with code {ending.code} and without a word.")
+
+    def hear(self, listener: Listener) -> Ending:
+        """Hand every message of the child to `listener` until it and all it started have ended; raises nothing of its own."""
         answer: dict[str, Any] | None = None
         with os.fdopen(self.report, "r", encoding="utf-8") as stream:
             for line in stream:
@@ -54,21 +85,11 @@ class Piece:
                 else:
                     listener(message)
         self.ended.wait()
-        if self.killed:
-            raise PieceKilled
-        match answer:
-            case {"type": "returned", "value": value}:
-                return value
-            case {"type": "raised", "problem": problem}:
-                raise PieceFailed(problem)
-        if self.code == -9:
-            raise OutOfMemory(
-                "The system killed the process that computed the job, most often because memory ran out. "
-                "Use a shorter series, or a worker with more memory."
-            )
-        if self.code is None:
-            raise NurseryGone("The process that forks the job's children ended in the middle of the job.")
-        raise JobFailure(f"The process that computed the job ended with code {self.code} and without a word.")
+        return Ending(answer, self.code, self.killed)
+
+    def signal(self, number: int) -> None:
+        """Send the child itself a signal; nothing happens where it has ended."""
+        self.nursery.send({"op": "signal", "name": self.name, "number": int(number)})
 
     def kill(self) -> None:
         """End the child and all it started, at once. Returns when the request is on its way; `follow` returns when it is done."""
@@ -97,14 +118,16 @@ class PieceFailed(Exception):
 class Nursery:
     """Owns one nursery process. `ready` is set once it is warm."""
 
-    def __init__(self, preload: list[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, preload: list[str], environment: Mapping[str, str], base: Mapping[str, str] | None = None
+    ) -> None:
+        """The nursery's environment is `environment`, on top of `base` or of this process's own."""
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", "workers.nursery", "--socket", str(theirs.fileno())]
         for dotted in preload:
             command += ["--preload", dotted]
-        self.process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env={**os.environ, **environment}, stdin=subprocess.DEVNULL
-        )
+        whole = {**(os.environ if base is None else base), **environment}
+        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=whole, stdin=subprocess.DEVNULL)
         theirs.close()
         self.ready = threading.Event()
         self.gone = threading.Event()

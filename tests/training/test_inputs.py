@@ -125,7 +125,7 @@ def test_a_parquet_table_has_the_numbers_its_dataset_shows(tmp_path):
     table, said = made(tmp_path, source)
     assert table["x"].to_pylist() == [1.0, None, 3.0]
     assert table["kind"].to_pylist() == ["a", "b", "a"]
-    assert [at.second for at in table["time"].to_pylist()] == [0, 1, 2]
+    assert [at.second for at in table["at"].to_pylist()] == [0, 1, 2]
     assert said == []
 
 

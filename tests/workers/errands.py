@@ -1,6 +1,7 @@
 """What the nursery's tests have children do. Each takes its arguments and a reporter, as every job does."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -56,6 +57,28 @@ def sleep_with_family(reporter):
 def leave_a_daemon(reporter):
     """End at once, leaving a process behind."""
     return subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL).pid
+
+
+def stay_with_a_daemon(reporter):
+    """Start a process whose parent ends at once, so that it is nobody's child, and tell its pid."""
+    told = subprocess.run(
+        ["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True, check=True
+    )
+    reporter.log(told.stdout.strip())
+    time.sleep(600)
+
+
+def wait_for_a_signal(reporter):
+    heard = []
+    signal.signal(signal.SIGUSR1, lambda *_: heard.append("heard"))
+    reporter.log("ready")
+    while not heard:
+        time.sleep(0.01)
+    return heard[0]
+
+
+def variables(reporter):
+    return dict(os.environ)
 
 
 def open_files(reporter):

@@ -13,7 +13,7 @@ import pytest
 
 from tests.house import eventually
 from workers.failures import JobFailure, OutOfMemory
-from workers.nursery_client import Nursery, NurseryGone, PieceFailed, PieceKilled
+from workers.nursery_client import Ending, Nursery, NurseryGone, PieceFailed, PieceKilled
 
 ERRANDS = "tests.workers.errands"
 
@@ -130,6 +130,47 @@ def test_kill_ends_a_child_and_all_it_started_wherever_that_hides(nursery):
 def test_what_a_child_leaves_behind_ends_with_it(nursery):
     pid, _ = run(nursery, "leave_a_daemon")
     eventually(lambda: gone(pid), 2)
+
+
+def test_a_daemon_ends_with_the_child_that_started_it_and_not_with_another(nursery):
+    first = nursery.fork(f"{ERRANDS}:stay_with_a_daemon", [])
+    pids: list[int] = []
+    thread = threading.Thread(target=_follow_until_killed, args=(first, pids))
+    thread.start()
+    eventually(lambda: pids)
+    run(nursery, "leave_a_daemon")  # ends, and with it what it left
+    assert not gone(pids[0])
+    first.kill()
+    thread.join(5)
+    eventually(lambda: gone(pids[0]), 2)
+
+
+def _follow_until_killed(piece, pids: list[int]) -> None:
+    with pytest.raises(PieceKilled):
+        piece.follow(lambda message: pids.append(int(message["data"]["message"])))
+
+
+def test_a_signal_reaches_the_child_and_is_its_own_to_answer(nursery):
+    piece = nursery.fork(f"{ERRANDS}:wait_for_a_signal", [])
+    assert piece.follow(lambda message: piece.signal(signal.SIGUSR1)) == "heard"
+    piece.signal(signal.SIGTERM)  # it has ended: nothing happens
+    assert run(nursery, "answer", "still here")[0] == "still here"
+
+
+def test_an_ending_says_what_the_system_says(nursery):
+    assert nursery.fork(f"{ERRANDS}:leave", []).hear(lambda message: None) == Ending(None, 7, False)
+    assert nursery.fork(f"{ERRANDS}:die", []).hear(lambda message: None) == Ending(None, -9, False)
+    ending = nursery.fork(f"{ERRANDS}:answer", [1]).hear(lambda message: None)
+    assert ending == Ending({"type": "returned", "value": 1}, 0, False)
+
+
+def test_a_nursery_may_have_an_environment_of_its_own(monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    nursery = Nursery([f"{ERRANDS}:warm_nothing"], {"OWN": "1"}, base={"PATH": os.environ["PATH"]})
+    found = run(nursery, "variables")[0]
+    nursery.close()
+    assert found["OWN"] == "1"
+    assert "SLURM_NTASKS" not in found
 
 
 def test_many_children_at_once(nursery):

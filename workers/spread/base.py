@@ -38,8 +38,12 @@ class WorkerGone(Exception):
     """The worker, or the data it needed, was lost before the piece had ended: run it somewhere else."""
 
 
+class CallFailed(Exception):
+    """A call raised on its worker; in words, for the exception's class may be known there only."""
+
+
 class Cluster(Protocol):
-    """The workers of one engine. Used by one thread."""
+    """The workers of one engine. Used by one thread, but for `call`, which any may use."""
 
     def workers(self) -> Collection[str]:
         """Addresses of the workers that are here now. Raises ConnectionError while the cluster cannot be asked."""
@@ -49,6 +53,15 @@ class Cluster(Protocol):
 
     def submit(self, address: str, errand: Errand, shared: Any, own: Parcel) -> Future[Answer]:
         """Have the worker at `address` compute a piece. The future raises WorkerGone where the worker is lost."""
+
+    def call(self, address: str, function: str, arguments: list[Any]) -> Future[Any]:
+        """Call `package.module:function` in a thread of the worker at `address`, once.
+
+        The future raises WorkerGone where the worker is lost before it has answered, and CallFailed with what the function raised.
+        """
+
+    def reached_by(self) -> str:
+        """The address by which the machines of the other workers reach this one."""
 
     def close(self) -> None:
         """Forget all pieces and shared data."""

@@ -4,12 +4,14 @@ import threading
 from collections.abc import Collection
 from concurrent.futures import Future
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import distributed
 from distributed import Client
 
 from workers.contract import call_by_name
 from workers.spread.base import Answer, Errand, WorkerGone
+from workers.spread.calling import ANSWER, Lookout, give_up, settle
 from workers.spread.parcel import Parcel
 
 COMPUTE: Final = "workers.spread.piece:compute"
@@ -33,6 +35,7 @@ class DaskCluster:
         self._client = Client(
             scheduler, set_as_default=False, direct_to_workers=True, timeout=ASK_SECONDS, name="tidemill-pieces"
         )
+        self._lookout = Lookout(self.workers)
 
     def workers(self) -> Collection[str]:
         try:
@@ -62,7 +65,27 @@ class DaskCluster:
         task.add_done_callback(lambda done: _tell(done, answer))
         return answer
 
+    def call(self, address: str, function: str, arguments: list[Any]) -> Future[Any]:
+        task = self._client.submit(
+            call_by_name,
+            ANSWER,
+            function,
+            arguments,
+            workers=[address],
+            allow_other_workers=False,
+            retries=0,
+            pure=False,
+        )
+        call: Future[Any] = Future()
+        task.add_done_callback(lambda done: _answer(done, call))
+        self._lookout.watch(call, address)
+        return call
+
+    def reached_by(self) -> str:
+        return urlsplit(self._home).hostname or ""
+
     def close(self) -> None:
+        self._lookout.close()
         self._client.close(timeout=ASK_SECONDS)
 
 
@@ -79,3 +102,18 @@ def _fetch(task: distributed.Future, answer: "Future[Answer]") -> None:
         answer.set_result(task.result(timeout=FETCH_SECONDS))
     except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
         answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))
+
+
+def _answer(task: distributed.Future, call: "Future[Any]") -> None:
+    """As `_tell`, of a call."""
+    if task.status != "finished":
+        give_up(call, f"Dask calls the task {task.status}")
+        return
+    threading.Thread(target=_fetch_answer, args=(task, call), name="fetch", daemon=True).start()
+
+
+def _fetch_answer(task: distributed.Future, call: "Future[Any]") -> None:
+    try:
+        settle(call, task.result(timeout=FETCH_SECONDS))
+    except Exception as fault:
+        give_up(call, f"{type(fault).__name__}: {fault}")

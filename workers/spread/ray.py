@@ -11,6 +11,7 @@ import ray
 from workers.ray_names import SCHEME, named_workers
 from workers.spread import piece
 from workers.spread.base import Answer, Errand, WorkerGone
+from workers.spread.calling import ANSWER, Lookout, give_up, settle
 from workers.spread.parcel import Parcel
 
 COMPUTE: Final = "workers.spread.ray:compute"
@@ -27,6 +28,7 @@ class RayCluster:
     def __init__(self) -> None:
         self._actors: dict[str, Any] = {}
         self._dead: set[str] = set()
+        self._lookout = Lookout(self.workers)
 
     def workers(self) -> Collection[str]:
         try:
@@ -64,8 +66,30 @@ class RayCluster:
         except Exception as fault:  # what a piece itself can say comes as an Answer: anything else is the cluster's
             answer.set_exception(WorkerGone(f"{type(fault).__name__}: {fault}"))
 
+    def call(self, address: str, function: str, arguments: list[Any]) -> Future[Any]:
+        call: Future[Any] = Future()
+        actor = self._actor(address)
+        if actor is None:
+            give_up(call, f"no worker {address} is on the cluster")
+            return call
+        task = actor.call.remote(ANSWER, [function, arguments])
+        task.future().add_done_callback(lambda done: _answer(done, call))
+        self._lookout.watch(call, address)
+        return call
+
+    def reached_by(self) -> str:
+        return str(ray.util.get_node_ip_address())
+
     def close(self) -> None:
+        self._lookout.close()
         self._actors.clear()
+
+
+def _answer(task: "Future[Any]", call: "Future[Any]") -> None:
+    try:
+        settle(call, task.result())
+    except Exception as fault:  # what the function raised comes as words
+        give_up(call, f"{type(fault).__name__}: {fault}")
 
 
 _here: WeakValueDictionary[str, Parcel] = WeakValueDictionary()

@@ -25,6 +25,7 @@ __all__ = [
     "Resolved",
     "arguments_of",
     "check",
+    "decide",
     "is_allowed",
     "is_reference",
     "modules_of",
@@ -39,8 +40,15 @@ def check(params: TrainingParams, machine: Machine, allow: Sequence[str], inheri
     allow: what it may name, with the modules of the job's own source among them.
     inherits: the names of the classes that a strategy of the user's own inherits from, where they are known.
     """
-    choices = Choices(params, machine, inherits)
-    choices.faults += [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params)]
+    shape = [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params)]
+    return decide(params, machine, inherits, shape)
+
+
+def decide(
+    params: TrainingParams, machine: Machine, inherits: tuple[str, ...] = (), shape: Sequence[Fault] = ()
+) -> Checked:
+    """Accelerator, devices, nodes, strategy and precision alone. `shape`: what is wrong with the rest."""
+    choices = Choices(params, machine, inherits, [*shape])
     resolved, row = resolve(choices)
     for rule in RULES:
         resolved = rule(choices, resolved, row) or resolved

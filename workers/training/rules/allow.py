@@ -21,7 +21,11 @@ DEFAULT_ALLOW: Final[tuple[str, ...]] = (
     "lightning_fabric.plugins",
     "lightning_fabric.loggers",
     "torch.optim",
+    # The one that the command line has in torch's place: it knows which metric to watch.
+    "lightning.pytorch.cli.ReduceLROnPlateau",
+    "pytorch_lightning.cli.ReduceLROnPlateau",
     "workers.training.data",
+    "workers.training.loops",
     "workers.training.models",
     "workers.training.loops",
 )

@@ -32,9 +32,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nvme_path": "is a place of the machine that only those who run this service can know; it cannot be set here",
     "remote_device": "is a place of the machine that only those who run this service can know; use the name deepspeed_stage_3_offload_nvme",
 }
-OWN_DATA: Final = "workers.training.data"
-READ: Final = frozenset({"series", "table", "covariates"})
-"""Arguments of the data modules in the box that are data."""
+IN_THE_BOX: Final = ("workers.training.data.", "workers.training.loops.")
+READ: Final = ("series", "table", "covariates")
+"""Arguments of what is in the box that are data."""
 REFERENCE: Final = 'must be a reference such as {"dataset": "ds_…", "column": "…"}'
 CHECKPOINT: Final = (
     'must be null or {"job": "job_…", "artifact": "last.ckpt"}: a checkpoint that an earlier job has left'
@@ -44,7 +44,8 @@ CHECKPOINT: Final = (
 def files(params: TrainingParams) -> Iterator[Fault]:
     """Every path that leads out of the job's folder, and every reference that is wrong."""
     yield from _written(section_of(params), joined(CONFIG, params.mode))
-    yield from _data(params.config.get("data"), joined(CONFIG, "data"))
+    yield from _data(params.config.get("data"), joined(CONFIG, "data"), "class_path", "init_args")
+    yield from _data(params.config.get("function"), joined(CONFIG, "function"), "call_path", "kwargs")
     for pointer, sent in found(params):
         yield from _reference(sent, "/params" + pointer)
     if params.mode == TRAINER:
@@ -73,19 +74,21 @@ def leads_out(path: str) -> bool:
     return path.startswith(("/", "~", "file:")) or "\\" in path or "://" in path or ".." in PurePosixPath(path).parts
 
 
-def _data(data: Any, pointer: str) -> Iterator[Fault]:
-    """The data modules in the box open what they are told to open, so they are told of datasets alone."""
-    if not isinstance(data, dict) or not str(data.get("class_path", "")).startswith(OWN_DATA + "."):
+def _data(section: Any, pointer: str, named: str, arguments: str) -> Iterator[Fault]:
+    """What is in the box opens what it is told to open, so it is told of datasets alone."""
+    if not isinstance(section, dict) or not str(section.get(named, "")).startswith(IN_THE_BOX):
         return
-    arguments = data.get("init_args")
-    if not isinstance(arguments, dict):
-        return
-    for key in sorted(READ & arguments.keys()):
-        sent = arguments[key]
-        for place, each in enumerate(sent) if isinstance(sent, list) else ((None, sent),):
-            if isinstance(each, str):
-                at = joined(pointer, "init_args", key, *(() if place is None else (place,)))
-                yield Fault(at, f"{REFERENCE}, not the path {each!r}")
+    given = section.get(arguments)
+    for key in READ:
+        if isinstance(given, dict) and key in given:
+            yield from _texts(given[key], joined(pointer, arguments, key))
+
+
+def _texts(sent: Any, pointer: str) -> Iterator[Fault]:
+    if isinstance(sent, str):
+        yield Fault(pointer, f"{REFERENCE}, not the path {sent!r}")
+    for index, each in enumerate(sent) if isinstance(sent, list) else ():
+        yield from _texts(each, joined(pointer, index))
 
 
 def _reference(sent: dict[str, Any], pointer: str) -> Iterator[Fault]:

@@ -29,7 +29,7 @@ CLASSES: Final = ("model", "data", "optimizer", "lr_scheduler")
 """Sections that are one class each."""
 OBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     TRAINER: ("logger", "callbacks", "plugins"),
-    FABRIC: ("loggers", "callbacks", "plugins"),
+    FABRIC: ("loggers", "plugins"),
 }
 """Arguments of Trainer and Fabric that are classes; a string there could be read as the name of a file."""
 NO_FILES: Final = "a string would be read as the name of a file, which a configuration may not do"
@@ -55,6 +55,11 @@ def layout(params: TrainingParams) -> Iterator[Fault]:
             joined(CONFIG, params.mode), f"must be an object with the arguments of {NAMES[params.mode]}; {NO_FILES}"
         )
         section = None
+    if params.mode == FABRIC and (section or {}).get("callbacks") is not None:
+        yield Fault(
+            joined(CONFIG, FABRIC, "callbacks"),
+            "a function under Fabric calls what it needs itself; pass it in `kwargs`",
+        )
     for key in OBJECTS[params.mode]:
         yield from _objects((section or {}).get(key), joined(CONFIG, params.mode, key))
     yield from _classes(config) if params.mode == TRAINER else _function(config)

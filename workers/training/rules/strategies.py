@@ -107,11 +107,15 @@ OBJECTS: Final[Mapping[str, Strategy]] = {
     "DataParallelStrategy": Strategy(
         DDP, ONLY_FABRIC, refusal="several processes are the faster way; name DDPStrategy"
     ),
+    "XLAFSDPStrategy": Strategy(XLA, ONLY_FABRIC, needs="tpu", refusal=NO_XLA),
     **{
-        name: Strategy(XLA, ONLY_FABRIC, needs="tpu", refusal=NO_XLA)
-        for name in ("XLAFSDPStrategy", "SingleTPUStrategy")
+        name: Strategy(XLA, BOTH, needs="tpu", refusal=NO_XLA)
+        for name in ("XLAStrategy", "SingleDeviceXLAStrategy", "SingleTPUStrategy")
     },
-    **{name: Strategy(XLA, BOTH, needs="tpu", refusal=NO_XLA) for name in ("XLAStrategy", "SingleDeviceXLAStrategy")},
+    **{
+        name: Strategy(OTHER, ONLY_TRAINER, refusal="Lightning has no accelerator for HPUs any more")
+        for name in ("HPUParallelStrategy", "SingleHPUStrategy")
+    },
     "ParallelStrategy": Strategy(OTHER, BOTH, refusal=NOT_ALONE),
     "Strategy": Strategy(OTHER, BOTH, refusal=NOT_ALONE),
 }
