@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from app.jobs.states import diagram
+from workers.training.rules.__main__ import markdown
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -31,3 +32,8 @@ def test_the_tour_runs_as_it_stands(house, tmp_path):
 
 def test_the_diagram_is_the_state_machines():
     assert blocks("mermaid") == [diagram() + "\n"]
+
+
+def test_the_strategies_are_those_of_the_table():
+    (shown,) = re.findall(r"<!-- strategies -->\n(.*?)<!-- /strategies -->", README, re.DOTALL)
+    assert shown.strip() == markdown().strip()

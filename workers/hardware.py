@@ -12,7 +12,11 @@ from typing import Any, Final
 import psutil
 
 SIMD = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512dq", "neon", "asimd", "sve")
-PACKAGES = ("numpy", "numba", "stumpy", "torch", "lightning", "dask", "distributed", "ray", "numba-cuda")
+PACKAGES = (
+    *("numpy", "numba", "stumpy", "torch", "lightning", "dask", "distributed", "ray", "numba-cuda"),
+    # What some strategies and precisions of training jobs need.
+    *("deepspeed", "transformer_engine", "bitsandbytes"),
+)
 NVIDIA: Final = "0x10de"
 """NVIDIA's PCI vendor id."""
 DISPLAY: Final = "0x03"

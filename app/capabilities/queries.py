@@ -39,6 +39,7 @@ def worker_facts(db: Session, evidence_seconds: float = EVIDENCE_SECONDS) -> lis
             speeds=worker.facts["speed"],
             memory_bytes=worker.facts.get("memory_bytes", 0),
             gpus=len(gpus(worker)),
+            packages=frozenset(worker.facts.get("versions", ())),
             evidence={probe["name"]: _proof(worker, probe, evidence_seconds) for probe in worker.facts["probes"]},
         )
         for worker in workers_up(db)

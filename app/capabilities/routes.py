@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from app.callers import Caller
 from app.capabilities import queries
 from app.capabilities.readiness import what_is_missing
+from app.capabilities.training import TrainingView, training_view
 from app.db.tables import WorkerRow
 from app.db.writer import StorageUnavailable
 from app.jobs.answers import keyed_by, made
@@ -82,20 +83,6 @@ class OperationView(BaseModel):
     backends: dict[str, BackendView]
 
 
-class ProofView(BaseModel):
-    available: bool
-    evidence: str
-    reason: str | None
-
-
-class TrainingView(BaseModel):
-    """What training jobs can use: each accelerator; each strategy, under Trainer and under Fabric; each precision on each accelerator."""
-
-    accelerators: dict[str, ProofView]
-    strategies: dict[str, dict[str, ProofView]]
-    precisions: dict[str, dict[str, ProofView]]
-
-
 class Capabilities(BaseModel):
     """What this deployment has been proved to do. Nothing is available on less than `executed`."""
 
@@ -146,7 +133,7 @@ async def get_capabilities(house: House) -> Capabilities:
             )
             for kind, operation in OPERATIONS.items()
         ],
-        training=TrainingView(accelerators={}, strategies={}, precisions={}),
+        training=training_view(workers, lasts),
     )
 
 

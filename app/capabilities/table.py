@@ -30,13 +30,28 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         cells = [_cell(operation["backends"][backend], reasons) for backend in BACKENDS]
         yield from _row([f"`{operation['kind']}`", *cells])
     yield ""
+    yield from _training(found["training"], reasons)
     for number, reason in enumerate(reasons, 1):
         yield from textwrap.wrap(f"[{number}] {reason}", 120, subsequent_indent="    ")
     for engine in found["engines"]:
         for worker in engine["workers"]:
             yield from ("", f"{worker['id']} on {worker['host']}, {engine['name']} ({engine['mode']}): {_what(worker)}")
             for probe in worker["probes"]:
-                yield f"    {probe['name']:<6} {probe['evidence']:<10} {probe['seconds']:7.2f} s  {probe['detail']}"
+                yield f"    {probe['name']:<34} {probe['evidence']:<10} {probe['seconds']:7.2f} s  {probe['detail']}"
+
+
+def _training(found: Mapping[str, Any], reasons: list[str]) -> Iterator[str]:
+    """Strategies under Trainer and Fabric, and precisions on each accelerator."""
+    for title, columns, rows in (
+        ("strategy", ("trainer", "fabric"), found["strategies"]),
+        ("precision", ("cpu", "cuda"), found["precisions"]),
+        ("accelerator", ("available",), {name: {"available": proof} for name, proof in found["accelerators"].items()}),
+    ):
+        yield from _row([title, *columns])
+        yield from _row(["---"] * (len(columns) + 1))
+        for name, proofs in rows.items():
+            yield from _row([f"`{name}`", *(_cell({"functions": (), **proofs[column]}, reasons) for column in columns)])
+        yield ""
 
 
 def _row(cells: Iterable[str]) -> Iterator[str]:

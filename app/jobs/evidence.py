@@ -29,6 +29,8 @@ class WorkerFacts:
     """0 where it is not known."""
     gpus: int = 0
     """CUDA devices that can be leased; their indices count from 0."""
+    packages: frozenset[str] = frozenset()
+    """Of those that its introduction tells versions of, the installed ones."""
     evidence: Mapping[str, Proof] = field(default_factory=dict)
     """probe → (evidence, detail), without what is too old to count."""
 

@@ -1,5 +1,6 @@
 """`python -m app.sources`: one request on stdin, one answer on stdout, then gone. Limits itself before it looks into the archive."""
 
+import errno
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ from workers.datasets.__main__ import at_most
 
 
 def main() -> None:
-    """Read one request, answer it: `{"ok": …}`, or `{"error": why not}`."""
+    """Read one request, answer it: `{"ok": …}`, `{"error": why not}`, or `{"full": …}` where the disk is."""
     request = json.load(sys.stdin)
     at_most(resource.RLIMIT_CPU, request["max_cpu_seconds"], request["max_cpu_seconds"])
     at_most(resource.RLIMIT_AS, request["max_memory_bytes"], request["max_memory_bytes"])
@@ -27,6 +28,10 @@ def main() -> None:
         answer: dict[str, Any] = {"ok": facts}
     except Unfit as refusal:
         answer = {"error": str(refusal)}
+    except OSError as fault:
+        if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        answer = {"full": fault.strerror}
     json.dump(answer, sys.stdout)
 
 

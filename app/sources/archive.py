@@ -12,6 +12,8 @@ from zipfile import ZipInfo
 MAX_FILES: Final = 10_000
 MAX_PART_BYTES: Final = 255
 MAX_PATH_BYTES: Final = 1024
+MAX_DEPTH: Final = 20
+"""Folders cost a disk more than their names: without it, a small archive could ask for millions."""
 ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """What every wheel is made of. Others can ask for gigabytes to unpack a few bytes."""
@@ -45,6 +47,7 @@ RULES: Final[tuple[tuple[Callable[[ZipInfo], object], str], ...]] = (
     (lambda info: not {".", ".."}.isdisjoint(info.filename.split("/")), "leads out of the archive with `.` or `..`"),
     (lambda info: "" in info.filename.removesuffix("/").split("/"), "has an empty part in its path"),
     (_long, f"has a name that is too long: {MAX_PART_BYTES} bytes a part and {MAX_PATH_BYTES} in all is the most"),
+    (lambda info: info.filename.count("/") > MAX_DEPTH, f"lies deeper than {MAX_DEPTH} folders"),
     (lambda info: info.flag_bits & ENCRYPTED, "is encrypted; pack it without a password"),
     (
         lambda info: _file_type(info) not in (0, stat.S_IFREG, stat.S_IFDIR),

@@ -15,7 +15,7 @@ from app.db import idempotency
 from app.db.idempotency import Keyed
 from app.db.reader import Reader
 from app.db.tables import SourceRow
-from app.db.writer import Writer
+from app.db.writer import StorageUnavailable, Writer
 from app.files import Files, sync
 from app.kit.children import ChildFailed, Children
 from app.kit.clock import now
@@ -105,6 +105,8 @@ class SourceService:
                 f"({self.children.memory_bytes} bytes, {self.children.seconds} s); send less at once.",
                 pointer="/file",
             ) from None
+        if full := answer.get("full"):
+            raise StorageUnavailable(f"The package could not be kept ({full}).")
         if refusal := answer.get("error"):
             raise UnfitSource(refusal, pointer="/file")
         await asyncio.to_thread(sync, folder)

@@ -15,6 +15,8 @@ from workers.training.rules import Checked, Machine, Resolved, check
 
 ON_CUDA: Final = "training/accelerator/cuda"
 """The probe that ran torch on a CUDA device."""
+OPTIONAL: Final = ("deepspeed", "transformer_engine", "bitsandbytes")
+"""Packages that some strategies and precisions need."""
 NO_WORKER: Final = "no worker has joined yet"
 
 
@@ -32,7 +34,8 @@ def machine_of(workers: Sequence[WorkerFacts]) -> Machine:
     details = {worker.evidence[ON_CUDA][1].rstrip(".") for worker in workers if ON_CUDA in worker.evidence}
     reason = "; ".join(sorted(details)) or ("no worker has run the training probe" if workers else NO_WORKER)
     nodes = dict(Counter(worker.engine for worker in workers)) if workers else None
-    return Machine(cuda_devices=max(able, default=0), cuda_reason=reason, nodes=nodes)
+    packages = {name: any(name in worker.packages for worker in workers) for name in OPTIONAL} if workers else None
+    return Machine(max(able, default=0), reason, nodes, packages)
 
 
 def plan(

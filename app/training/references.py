@@ -17,7 +17,7 @@ CKPT = "/params/config/ckpt_path"
 
 
 def series_and_tables(params: TrainingParams) -> tuple[dict[str, SeriesReference], dict[str, str]]:
-    """Pointer into `params` → series reference, and pointer → dataset of the table that is meant, of all references in the configuration."""
+    """Pointer into `params` → series reference, and pointer → dataset of the table that is meant, of all references there are."""
     series: dict[str, SeriesReference] = {}
     tables: dict[str, str] = {}
     for pointer, named in references(params):

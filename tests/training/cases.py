@@ -4,8 +4,10 @@ import contextlib
 import csv
 import io
 import math
+from pathlib import Path
 
 import psutil
+import statsmodels
 
 from tests.house import eventually
 from tests.training.yard import Trainers
@@ -160,6 +162,37 @@ class Cases:
         assert 0.8 < min(found) < max(found) < 3.2
         validated = trainers.run(trainers.body(config=ckpt, params={"stage": "validate"}))
         assert validated["result"]["metrics"]["val_loss"] < 0.05
+
+    def test_the_forecaster_beats_last_year_on_real_data(self, trainers: Trainers) -> None:
+        csv_file = Path(statsmodels.__path__[0]) / "datasets" / "co2" / "co2.csv"
+        said = {"time_column": "date", "time_format": "%Y%m%d"}
+        dataset = trainers.api.post(
+            "/datasets", files={"file": ("co2.csv", csv_file.read_bytes(), "text/csv")}, data=said
+        ).json()
+        series = {"series": {"dataset": dataset["id"], "column": "co2"}, "context": 104, "bridge": 8}
+        body = trainers.body(
+            trainer={"max_epochs": 4},
+            data={"class_path": "workers.training.data.SeriesWindows", "init_args": series},
+            config={
+                "model": {
+                    "class_path": "workers.training.models.Forecaster",
+                    "init_args": {"horizon": 26, "season": 52},
+                }
+            },
+        )
+        fitted = trainers.run(body)
+        body["params"]["config"]["ckpt_path"] = {"job": fitted["id"], "artifact": fitted["result"]["best"]}
+        tested = trainers.run({**body, "params": {**body["params"], "stage": "test"}})
+        metrics = tested["result"]["metrics"]
+        assert metrics["test_mae"] < 0.6 * metrics["test_mae_naive"]
+
+    def test_a_time_limit_stops_like_a_cancel(self, trainers: Trainers) -> None:
+        job = trainers.run(
+            trainers.body(init={"seconds": 0.05}, trainer={"max_epochs": 1000}, timeout_seconds=4.0), "failed"
+        )
+        assert job["error"]["type"] == "/problems/timeout"
+        all_gone(trainers)
+        eventually(lambda: "last.ckpt" in trainers.artifacts(job["id"]), 10)
 
     def test_a_killed_worker_and_a_killed_server_cost_no_step(self, trainers: Trainers) -> None:
         """The last test of its server: nothing of it is as it was afterwards."""

@@ -12,6 +12,7 @@ from workers.training.rules.choices import Choices
 from workers.training.rules.crossing import RULES
 from workers.training.rules.files import files
 from workers.training.rules.layout import layout
+from workers.training.rules.names import with_full_names
 from workers.training.rules.pointers import CONFIG
 from workers.training.rules.references import is_reference, references, with_replaced
 from workers.training.rules.resolving import resolve
@@ -30,6 +31,7 @@ __all__ = [
     "is_reference",
     "modules_of",
     "references",
+    "with_full_names",
     "with_replaced",
 ]
 
@@ -40,6 +42,7 @@ def check(params: TrainingParams, machine: Machine, allow: Sequence[str], inheri
     allow: what it may name, with the modules of the job's own source among them.
     inherits: the names of the classes that a strategy of the user's own inherits from, where they are known.
     """
+    params = with_full_names(params)
     shape = [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params)]
     return decide(params, machine, inherits, shape)
 
@@ -48,7 +51,7 @@ def decide(
     params: TrainingParams, machine: Machine, inherits: tuple[str, ...] = (), shape: Sequence[Fault] = ()
 ) -> Checked:
     """Accelerator, devices, nodes, strategy and precision alone. `shape`: what is wrong with the rest."""
-    choices = Choices(params, machine, inherits, [*shape])
+    choices = Choices(with_full_names(params), machine, inherits, [*shape])
     resolved, row = resolve(choices)
     for rule in RULES:
         resolved = rule(choices, resolved, row) or resolved

@@ -122,6 +122,14 @@ def keeping(choices: Choices, resolved: Resolved, row: Strategy) -> None:
         )
 
 
+def counts(choices: Choices, resolved: Resolved, row: Strategy) -> None:
+    """Numbers that Lightning divides by, and does not look at before."""
+    for key in DIVISORS:
+        sent = choices.section.get(key)
+        if isinstance(sent, int | float) and not isinstance(sent, bool) and sent < 1:
+            choices.wrong(key, f"must be at least 1, not {sent!r}")
+
+
 def unread(choices: Choices, resolved: Resolved, row: Strategy) -> None:
     """What is legal, and seldom meant."""
     params = choices.params
@@ -131,4 +139,5 @@ def unread(choices: Choices, resolved: Resolved, row: Strategy) -> None:
         )
 
 
-RULES: Final[tuple[Rule, ...]] = (plugins, clipping, mesh, engine_settings, keeping, unread)
+DIVISORS: Final = ("accumulate_grad_batches", "check_val_every_n_epoch")
+RULES: Final[tuple[Rule, ...]] = (plugins, clipping, mesh, engine_settings, keeping, counts, unread)

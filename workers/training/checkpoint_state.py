@@ -1,0 +1,76 @@
+"""What Lightning's own checkpoint callbacks remember, across attempts: each attempt has a folder of its own, and so have their files."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from workers.training.checkpoints import fault_of, has_finite_weights, link_or_copy
+from workers.training.spec import LAST, RankSpec
+
+PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
+
+
+def relocate(spec: RankSpec, trainer: Any, checkpoint: dict[str, Any], key: str) -> None:
+    """Have the checkpoint callbacks go on with the earlier attempt's best ones, which are brought into this attempt's folder.
+
+    `key` is where our own callback left the name of the earlier folder. From another job's checkpoint they start anew.
+    """
+    states: dict[str, Any] = checkpoint.get("callbacks") or {}
+    ours = [name for name, state in states.items() if isinstance(state, dict) and "best_model_path" in state]
+    earlier = states.get(key, {}).get("folder")
+    if not spec.resumes or earlier is None:
+        for name in ours:
+            del states[name]
+        return
+    brought: dict[str, str] = {}
+    if spec.rank == 0:
+        for name in ours:
+            brought |= dict(_bring(states[name], Path(earlier), Path(spec.folder)))
+    brought = trainer.strategy.broadcast(brought)
+    for name in ours:
+        _rename(states[name], brought, Path(earlier), Path(spec.folder))
+
+
+def _bring(state: dict[str, Any], earlier: Path, folder: Path) -> Iterator[tuple[str, str]]:
+    for name in {*(state.get(key) for key in PATHS), *state.get("best_k_models", {})} - {"", None}:
+        path = Path(name)
+        if not path.is_relative_to(earlier) or not path.exists() or fault_of(path) == "it is not complete":
+            continue
+        target = folder / path.relative_to(earlier)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            link_or_copy(path, target)
+        yield name, str(target)
+
+
+def _rename(state: dict[str, Any], brought: dict[str, str], earlier: Path, folder: Path) -> None:
+    if (dirpath := state.get("dirpath")) and Path(dirpath).is_relative_to(earlier):
+        state["dirpath"] = str(folder / Path(dirpath).relative_to(earlier))
+    for key in PATHS:
+        if key in state:
+            state[key] = brought.get(state[key], "")
+    if "best_k_models" in state:
+        state["best_k_models"] = {
+            brought[name]: score for name, score in state["best_k_models"].items() if name in brought
+        }
+
+
+def best_of(trainer: Any, folder: Path) -> Path | None:
+    """The best checkpoint that the callbacks know of, with a finite score, where there is one, and finite weights."""
+    for path in _candidates(trainer):
+        if path.exists() and path.is_relative_to(folder) and has_finite_weights(path):
+            return path
+    last = folder / LAST
+    return last if last.exists() and has_finite_weights(last) else None
+
+
+def _candidates(trainer: Any) -> Iterator[Path]:
+    for callback in trainer.checkpoint_callbacks:
+        scores = {name: float(score) for name, score in getattr(callback, "best_k_models", {}).items()}
+        sign = -1 if getattr(callback, "mode", "min") == "max" else 1
+        finite = [name for name, score in scores.items() if math.isfinite(score)]
+        yield from (Path(name) for name in sorted(finite, key=lambda name: sign * scores[name]))
+        best = getattr(callback, "best_model_path", "")
+        if best and best not in scores:
+            yield Path(best)

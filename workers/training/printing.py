@@ -1,0 +1,86 @@
+"""What a rank prints: kept in its own file, repeated line by line in the job's shared log, and told as it happens, up to a limit."""
+
+import io
+import logging
+import os
+import sys
+from typing import BinaryIO, TextIO
+
+from workers.training.reporting import RankReporter
+from workers.training.spec import SHARED_LOG, RankSpec
+
+MAX_TOLD_LINES = 300
+MAX_TOLD_CHARACTERS = 2_000
+
+
+class Echo(io.TextIOBase):
+    """Standard output or error of a rank. `own` is what it was: the rank's log."""
+
+    def __init__(self, own: TextIO, shared: int, prefix: str, reporter: RankReporter) -> None:
+        self._own, self._shared, self._prefix, self._reporter = own, shared, prefix, reporter
+        self._pid, self._begun, self._told = os.getpid(), "", 0
+
+    def write(self, text: str) -> int:
+        self._own.write(text)
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._line(line)
+        return len(text)
+
+    def _line(self, line: str) -> None:
+        # A progress bar draws over its line; what stays to be read is its last state.
+        line = line.rpartition("\r")[2].rstrip()
+        if not line:
+            return
+        # One write each: appends of several ranks do not mix.
+        os.write(self._shared, f"{self._prefix}{line}\n".encode("utf-8", "backslashreplace"))
+        if os.getpid() != self._pid:
+            return  # a DataLoader's worker: the pipe is its rank's
+        self._told += 1
+        if self._told <= MAX_TOLD_LINES:
+            self._reporter.line(line[:MAX_TOLD_CHARACTERS])
+        elif self._told == MAX_TOLD_LINES + 1:
+            self._reporter.line(f"It goes on in {SHARED_LOG}; no more lines are shown here.")
+
+    def flush(self) -> None:
+        self._own.flush()
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._own.fileno()
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """Bytes go to the rank's own log alone."""
+        return self._own.buffer
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+
+class NoTips(logging.Filter):
+    """Lightning advertises other products in its log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "💡" not in record.getMessage()
+
+
+def echo(spec: RankSpec, reporter: RankReporter) -> None:
+    """From here on, what this process prints is also in the shared log."""
+    shared = os.open(os.path.join(spec.folder, SHARED_LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    prefix = f"[rank {spec.rank}] " if spec.world_size > 1 else ""
+    before = (sys.stdout, sys.stderr)
+    sys.stdout = Echo(sys.stdout, shared, prefix, reporter)
+    sys.stderr = Echo(sys.stderr, shared, prefix, reporter)
+    # Handlers made before the fork hold the streams of then.
+    for logger in (logging.getLogger(), *map(logging.getLogger, list(logging.Logger.manager.loggerDict))):
+        for handler in logger.handlers:
+            if type(handler) is logging.StreamHandler:
+                handler.setStream(sys.stdout if handler.stream is before[0] else sys.stderr)
+                handler.addFilter(NoTips())
