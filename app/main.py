@@ -29,13 +29,16 @@ MAX_REPORT_BYTES: Final = 256 << 20
 """Largest body at the workers' door: what they report is ours, and must not be refused for its size."""
 
 DESCRIPTION = """
-Matrix-profile jobs on a long-lived cluster: upload a series once, submit jobs, watch them, download results.
+Matrix-profile and training jobs on a long-lived cluster: upload a series once, submit jobs, watch them, download results.
 
 **Your first job:** open `POST /jobs`, the first line below, and press *Execute*: the example runs as it stands. Copy the `id` of the
 answer into `GET /jobs/{job_id}/result` for the profile, or into `GET /jobs/{job_id}/plot` for a picture of it.
 
 **Your own series:** `POST /datasets` takes a CSV, TSV, Parquet, NPY, NPZ or JSON file; a job then names it as
 `{"dataset": "ds_…", "column": "…"}`.
+
+**A model of it, without code:** the example *Train a forecaster* of `POST /jobs`; put your own reference in the place of its `values`.
+`GET /jobs/{job_id}/plot` shows what it learned, and a job with `"stage": "predict"` and its checkpoint in `ckpt_path` says what comes next.
 
 Errors are `application/problem+json`; their `type` is a link that explains them, and `GET /problems` lists them all.
 """

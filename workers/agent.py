@@ -2,8 +2,10 @@
 answer names. That report is the heartbeat of every attempt on this worker (decision 6).
 """
 
+import contextlib
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -77,9 +79,9 @@ class Agent:
             self._executions[execution.attempt] = execution
 
     @contextmanager
-    def piece(self, attempt: str, claim: str) -> Iterator[Ticket]:
+    def piece(self, attempt: str, claim: str, grace_seconds: float = 0.0) -> Iterator[Ticket]:
         """Report a piece of an attempt for as long as it runs here."""
-        ticket = Ticket(attempt, claim)
+        ticket = Ticket(attempt, claim, grace_seconds)
         with self._lock:
             self._tickets.append(ticket)
             if attempt in self._stopped or self.closing.is_set():
@@ -124,6 +126,7 @@ class Agent:
         self.closing.set()
         self._wake.set()
         self._thread.join(patience_seconds)
+        self._end_in_good_order()
         try:
             self.link.leave(self.worker)
         except (ServerAway, Refused) as away:
@@ -134,6 +137,27 @@ class Agent:
             self._stop(execution)
         for ticket in tickets:
             ticket.stop()
+
+    def _end_in_good_order(self) -> None:
+        """What needs a moment to stop, to write a checkpoint for instance, has it before this worker leaves, and its outcome is told."""
+        with self._lock:
+            executions = [each for each in self._executions.values() if each.grace_seconds]
+            tickets = [each for each in self._tickets if each.grace_seconds]
+        if not executions and not tickets:
+            return
+        for execution in executions:
+            self._stop(execution)
+        for ticket in tickets:
+            ticket.stop()
+        graces = [*(each.grace_seconds for each in executions), *(each.grace_seconds for each in tickets)]
+        deadline = time.monotonic() + max(graces)
+        while any(each.outcome is None for each in executions) or any(each in self._tickets for each in tickets):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        if not self._thread.is_alive():
+            with contextlib.suppress(ServerAway, Refused):
+                self._report()
 
     # ---- the thread --------------------------------------------------------------------------------------------
 

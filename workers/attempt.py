@@ -22,7 +22,9 @@ from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
 from workers.spread.door import Door
 from workers.spread.spreading import Spreading
-from workers.training import drive as training
+from workers.training import drive_judge as training
+from workers.training.drive import drive
+from workers.training.node_messages import LEAVING_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +68,8 @@ class _Driver:
         self.agent, self.host, self.task = agent, host, task
         self.folder = Path(task.folder)
         self.piece: Piece | None = None
-        self.execution = Execution(attempt=task.attempt, claim=claim, stop=self.stop)
+        grace = LEAVING_SECONDS if task.training else 0.0
+        self.execution = Execution(attempt=task.attempt, claim=claim, stop=self.stop, grace_seconds=grace)
 
     def drive(self) -> Outcome:
         self.agent.begin(self.execution)
@@ -130,7 +133,7 @@ class _Driver:
             if not mine:
                 raise PieceKilled
             cluster = partial(call_by_name, CLUSTERS[self.agent.introduction.engine])
-            return training.drive(self.agent, self.host, self.task, self.execution, self.relay, cluster)
+            return drive(self.agent, self.host, self.task, self.execution, self.relay, cluster)
 
     def spread(self, cluster: str) -> dict[str, Any]:
         """The child cuts the work into pieces and hands them through its door; they run on every worker, this one included."""

@@ -14,6 +14,8 @@ class Execution:
     attempt: str
     claim: str
     stop: Callable[[], None]
+    grace_seconds: float = 0.0
+    """How long it may take to end in good order when its worker leaves."""
     stopping: threading.Event = field(default_factory=threading.Event)
     acknowledged: threading.Event = field(default_factory=threading.Event)
     outcome: Outcome | None = None
@@ -26,6 +28,8 @@ class Ticket:
 
     attempt: str
     claim: str
+    grace_seconds: float = 0.0
+    """As an execution's."""
     stopping: threading.Event = field(default_factory=threading.Event)
     _stop: Callable[[], None] | None = None
 

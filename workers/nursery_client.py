@@ -75,11 +75,14 @@ class Piece:
     def hear(self, listener: Listener) -> Ending:
         """Hand every message of the child to `listener` until it and all it started have ended; raises nothing of its own."""
         answer: dict[str, Any] | None = None
-        with os.fdopen(self.report, "r", encoding="utf-8") as stream:
+        with os.fdopen(self.report, "r", encoding="utf-8", errors="replace") as stream:
             for line in stream:
                 if not line.endswith("\n"):
                     break  # killed in the middle of a word
-                message = json.loads(line)
+                try:
+                    message = json.loads(line)
+                except ValueError:
+                    continue  # a process that the child forked wrote across its words
                 if message["type"] in ("returned", "raised"):
                     answer = message
                 else:

@@ -87,6 +87,7 @@ REFUSED = {
     "line end": (packed({"mi\nll.py": ""}), "control character"),
     "long part": (packed({f"{'x' * 260}.py": ""}), "too long"),
     "long path": (packed({f"{'x/' * 520}y.py": ""}), "too long"),
+    "deep": (packed({f"{'x/' * 30}y.py": ""}), "deeper than"),
     "link": (link(), "symbolic link"),
     "link folder": (special("mill/", stat.S_IFLNK), "symbolic link"),
     "pipe": (special("pipe", stat.S_IFIFO), "special file"),

@@ -28,28 +28,25 @@ class Position:
     def load(self, state: dict[str, Any]) -> None:
         self._loaded = state
 
-    def restore(self, trainer: Any) -> None:
-        """Before the first step: be where the checkpoint was, if one was loaded."""
+    def restore(self, trainer: Any) -> int:
+        """Before the first step: be where the checkpoint was, if one was loaded. Returns after how many batches of the epoch that is."""
         loop = trainer.fit_loop
         if not loop.is_resuming:
-            return
+            return 0
         random, self._loaded = self._loaded, {}
-        if not all(hasattr(loader, "load_state_dict") for loader in loop._combined_loader.flattened):
-            done = loop.epoch_loop.batch_progress.current.processed
-            within = loop.restarted_mid_epoch and done < trainer.num_training_batches
-            if within:
-                self._set_random(random.get("epoch"))
-                self._epoch_began = random.get("epoch") or {}
-            else:
-                self._set_random(random.get("now"))
-            if trainer.current_epoch > 0:
-                self._begin_again(loop, trainer.current_epoch)
-            if within:
-                _skip(loop._data_fetcher, done)
-                self._set_random(random.get("now"))
+        done: int = loop.epoch_loop.batch_progress.current.processed
+        if not loop.restarted_mid_epoch or done >= trainer.num_training_batches:
+            done = 0
         else:
             self._epoch_began = random.get("epoch") or {}
+        if not all(hasattr(loader, "load_state_dict") for loader in loop._combined_loader.flattened):
+            self._set_random(random.get("epoch" if done else "now"))
+            if trainer.current_epoch > 0:
+                self._begin_again(loop, trainer.current_epoch)
+            _skip(loop._data_fetcher, done)
+        if done:
             self._set_random(random.get("now"))
+        return done
 
     def _begin_again(self, loop: Any, epoch: int) -> None:
         """Lightning made the iterator before it told the samplers which epoch it is."""
@@ -77,6 +74,8 @@ class Position:
 
 def _skip(fetcher: Any, batches: int) -> None:
     """Pass over so many batches: without loading them where only their indices have to be drawn."""
+    if not batches:
+        return
     iterators = fetcher.combined_loader._iterator.iterators
     if fetcher.length is None:
         for _ in range(batches):

@@ -8,7 +8,7 @@ from lightning.fabric import Fabric
 from lightning.fabric.loggers.logger import Logger
 
 from workers.training.checkpoints import FABRIC_KEY, size_of
-from workers.training.conductor_callbacks import Post
+from workers.training.conductor_post import Post
 from workers.training.spec import RankSpec
 from workers.training.stages import has_precision_plugin
 

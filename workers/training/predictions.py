@@ -17,7 +17,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 class Predictions:
-    """Of one rank, while it predicts; a callback (see `conductor_callbacks`) hands over each batch."""
+    """Of one rank, while it predicts; a callback (`conductor_watching`) hands over each batch."""
 
     def __init__(self, reporter: RankReporter) -> None:
         self._reporter, self._parts, self._refused = reporter, list[Columns](), False

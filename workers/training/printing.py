@@ -9,16 +9,13 @@ from typing import BinaryIO, TextIO
 from workers.training.reporting import RankReporter
 from workers.training.spec import SHARED_LOG, RankSpec
 
-MAX_TOLD_LINES = 300
-MAX_TOLD_CHARACTERS = 2_000
-
 
 class Echo(io.TextIOBase):
     """Standard output or error of a rank. `own` is what it was: the rank's log."""
 
     def __init__(self, own: TextIO, shared: int, prefix: str, reporter: RankReporter) -> None:
         self._own, self._shared, self._prefix, self._reporter = own, shared, prefix, reporter
-        self._pid, self._begun, self._told = os.getpid(), "", 0
+        self._pid, self._begun = os.getpid(), ""
 
     def write(self, text: str) -> int:
         self._own.write(text)
@@ -36,11 +33,7 @@ class Echo(io.TextIOBase):
         os.write(self._shared, f"{self._prefix}{line}\n".encode("utf-8", "backslashreplace"))
         if os.getpid() != self._pid:
             return  # a DataLoader's worker: the pipe is its rank's
-        self._told += 1
-        if self._told <= MAX_TOLD_LINES:
-            self._reporter.line(line[:MAX_TOLD_CHARACTERS])
-        elif self._told == MAX_TOLD_LINES + 1:
-            self._reporter.line(f"It goes on in {SHARED_LOG}; no more lines are shown here.")
+        self._reporter.line(line)
 
     def flush(self) -> None:
         self._own.flush()

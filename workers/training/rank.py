@@ -2,23 +2,24 @@
 
 import faulthandler
 import os
-import platform
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.fabric.utilities.seed import seed_everything
 
 from workers.failures import JobFailure
 from workers.pipe import PipeReporter
-from workers.training import environment, outputs, rank_problems, stages
+from workers.training import environment, outputs, rank_problems, rank_result, stages
+from workers.training import fabric as fabric_part
 from workers.training.checkpoint_state import best_of
 from workers.training.conductor import Conductor, StopAsked, any_rank
-from workers.training.conductor_callbacks import Post
+from workers.training.conductor_post import Post
 from workers.training.losses import LossWatch
 from workers.training.metrics import MetricsTable
 from workers.training.parsing import FabricConfiguration, TrainerConfiguration, parse
@@ -106,36 +107,38 @@ class Rank:
             any_rank(False)  # all ranks have come to the end
             if spec.rank:
                 return {}
-            return self._result(
-                metrics, trainer.current_epoch, trainer.global_step, predictions, best_of(trainer, self.folder)
+            best = best_of(trainer, self.folder)
+            return rank_result.summary_of(
+                self.post,
+                metrics,
+                trainer.global_step,
+                epochs=trainer.current_epoch,
+                predictions=predictions,
+                best=best,
             )
 
     def _fabric(self) -> dict[str, Any]:
-        from workers.training import fabric as ours
-
         spec = self.spec
         with self._phase("building"):
             self._seed()
             # The parser puts its own objects into what it is given.
             parsed = parse(spec.params.model_copy(deep=True), spec.allow, spec.source)
             assert isinstance(parsed, FabricConfiguration)
-            fabric, function, kwargs = parsed.instantiate(ours.overrides(spec), ours.RankFabric)
-            ours.join(fabric, self.post)
+            fabric, function, kwargs = parsed.instantiate(fabric_part.overrides(spec), fabric_part.RankFabric)
+            fabric_part.join(fabric, self.post)
             self._see_that_it_is_the_plan(fabric.world_size, fabric.strategy)
             self._leave_configuration(parsed)
         self.building = False
         with self._phase("training"):
-            metrics = ours.run(fabric, function, kwargs)
+            metrics = fabric_part.run(fabric, function, kwargs)
             self.post.losses.check()
         with self._phase("saving"):
             any_rank(False)
             if spec.rank:
                 return {}
-            return self._result(metrics, None, self.post.steps, None, None)
+            return rank_result.summary_of(self.post, metrics, self.post.steps)
 
     def _seed(self) -> None:
-        from lightning.fabric.utilities.seed import seed_everything
-
         seed_everything(self.spec.seed, workers=True, verbose=False)
 
     def _leave_configuration(self, parsed: TrainerConfiguration | FabricConfiguration) -> None:
@@ -153,62 +156,10 @@ class Rank:
                 f"{type(strategy).__name__} makes a world of {world_size} processes, and the job is planned with {planned}: nothing ran."
             )
 
-    def _result(
-        self, metrics: Mapping[str, float], epochs: int | None, steps: int, predictions: Any, best: Path | None
-    ) -> dict[str, Any]:
-        table = self.post.table
-        assert table is not None
-        table.flush()
-        outputs.write_tables(self.folder, predictions)
-        found = sorted(
-            path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.ckpt") if path.name[0] != "."
-        )
-        result: dict[str, Any] = {
-            "metrics": {**table.last, **metrics},
-            "epochs": epochs,
-            "steps": steps,
-            "world_size": self.spec.world_size,
-            "resolved": self.spec.resolved.model_dump(mode="json"),
-            "checkpoints": found,
-            "best": best.relative_to(self.folder).as_posix() if best else None,
-        }
-        if predictions is not None:
-            rows = len(next(iter(predictions.values()), ()))
-            result["predictions"] = {"rows": rows, "columns": list(predictions)}
-        return result
-
     def _finished(self, result: dict[str, Any]) -> dict[str, Any]:
         outputs.write_result(self.folder, result)
-        return {"end": "finished", "summary": outputs.finite(result), "provenance": self._provenance()}
-
-    def _provenance(self) -> dict[str, Any]:
-        import lightning
-
-        resolved = self.spec.resolved
-        cuda = resolved.accelerator == "cuda"
-        names = (
-            [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-            if cuda
-            else [platform.processor() or platform.machine()]
-        )
-        return {
-            "implementation": "lightning",
-            "versions": {
-                "python": platform.python_version(),
-                "torch": str(torch.__version__),
-                "lightning": lightning.__version__,
-            },
-            "hardware": {
-                "accelerator": resolved.accelerator,
-                "devices": names,
-                "world_size": self.spec.world_size,
-                "threads": self.spec.threads,
-            },
-            "precision": resolved.precision,
-            "seed": self.spec.seed,
-            "checkpoint": Path(self.spec.checkpoint).name if self.spec.checkpoint else None,
-            "seconds": {name: round(seconds, 3) for name, seconds in self.seconds.items()},
-        }
+        provenance = rank_result.provenance_of(self.spec, self.seconds)
+        return {"end": "finished", "summary": outputs.finite(result), "provenance": provenance}
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import torch
 
 from workers.failures import JobFailure, storage_words
+from workers.training.parsing import ConfigFaults
 from workers.training.spec import RankSpec
 from workers.training.uneven import failed_together
 
@@ -40,6 +41,8 @@ def _named(fault: BaseException, spec: RankSpec, building: bool) -> dict[str, An
     if isinstance(fault, JobFailure):
         return fault.problem()
     words = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+    if isinstance(fault, ConfigFaults):
+        words = str(fault)  # each with its pointer
     if isinstance(fault, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(fault):
         return _problem(
             "out-of-memory", "Out of memory", 500, f"Rank {spec.rank} ran out of memory. {_memory_hint(spec)} ({words})"

@@ -9,10 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from workers.pipe import PipeReporter
+from workers.training.reporting_pace import Pace
+from workers.training.spec import SHARED_LOG
 
 WRITE_SECONDS = 0.1
 BEAT_SECONDS = 1.0
@@ -20,43 +21,10 @@ ARTIFACT_SECONDS = 5.0
 PIPE_BYTES = 1 << 20
 MAX_WAITING = 100_000
 """Messages that wait for a worker which does not read; more are dropped rather than remembered for ever."""
+MAX_LINES, MAX_CHARACTERS = 300, 2_000
+"""Of what a rank prints, so much becomes events."""
 BURST, PER_SECOND = 2_000, 50
 """So many metric events at once, and so many a second in the long run. `metrics.csv` has all of them."""
-
-
-@dataclass
-class Pace:
-    """Where training is. Written by the training thread at every batch, at the price of a few assignments; read by the reporter's."""
-
-    stage: str = "starting"
-    beats: int = 0
-    """Batches of any stage in this process."""
-    step: int = 0
-    epoch: int = 0
-    done: int = 0
-    total: int = 0
-    """Steps of the stage, 0 where nobody knows."""
-    begun: float = 0.0
-    """When the stage began, and `first`, how many steps were done then."""
-    first: int = 0
-
-    def begin(self, stage: str, total: float, done: int = 0) -> None:
-        self.stage, self.total, self.done, self.first = stage, _whole(total), done, done
-        self.begun = time.monotonic()
-
-    def progress(self) -> dict[str, Any]:
-        rate = (self.done - self.first) / max(time.monotonic() - self.begun, 1e-9)
-        left = (self.total - self.done) / rate if self.total and rate else None
-        return {
-            "fraction": min(self.done / self.total, 1.0) if self.total else 0.0,
-            "done": self.done,
-            "total": self.total,
-            "unit": "steps",
-            "eta_seconds": left if left is None else max(left, 0.0),
-            "epoch": self.epoch,
-            "step": self.step,
-            "steps_per_second": rate,
-        }
 
 
 class RankReporter:
@@ -66,7 +34,7 @@ class RankReporter:
         self._pipe, self.rank, self.pace = pipe, rank, Pace()
         self._waiting: deque[tuple[str, dict[str, Any]]] = deque(maxlen=MAX_WAITING)
         self._closing = threading.Event()
-        self._beaten, self._looked, self._written = 0, 0.0, -1
+        self._beaten, self._looked, self._lines = 0, 0.0, 0
         self._tokens, self._filled = float(BURST), time.monotonic()
         self._artifacts: dict[str, float] = {}
         self.each_second: Callable[[], None] | None = None
@@ -84,7 +52,12 @@ class RankReporter:
 
     def line(self, message: str) -> None:
         """A line that was printed, and is in the logs already."""
-        self._say("log", {"message": message, "rank": self.rank})
+        self._lines += 1
+        if self._lines <= MAX_LINES:
+            self._say("log", {"message": message[:MAX_CHARACTERS], "rank": self.rank})
+        elif self._lines == MAX_LINES + 1:
+            told = f"Rank {self.rank} says more in {SHARED_LOG}; here it is not shown."
+            self._say("log", {"message": told, "rank": self.rank})
 
     def metric(self, name: str, value: float, step: int, epoch: int | None) -> bool:
         """False when there were too many lately, and this one was left out."""
@@ -151,7 +124,3 @@ class RankReporter:
 def strict(data: Mapping[str, Any]) -> dict[str, Any]:
     """JSON knows no NaN."""
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in data.items()}
-
-
-def _whole(total: float) -> int:
-    return int(total) if math.isfinite(total) and total > 0 else 0

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from workers.training.checkpoints import WRITING, holds_objects, size_of
-from workers.training.conductor_callbacks import Logging, Post, Saving, Watching
+from workers.training.conductor_post import Post
+from workers.training.conductor_saving import Saving
+from workers.training.conductor_watching import Watching
+from workers.training.metrics_logger import Logging
 from workers.training.spec import RankSpec
 
 
