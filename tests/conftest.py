@@ -12,7 +12,13 @@ from tests.house import Api, House, running
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """The suite's server, with two workers of one thread each."""
     home = tmp_path_factory.mktemp("house") / "home"
-    environment = {"TIDEMILL_WORKERS": "2", "TIDEMILL_WORKER_THREADS": "1", "TIDEMILL_MAX_UPLOAD_BYTES": str(8 << 20)}
+    environment = {
+        "TIDEMILL_WORKERS": "2",
+        "TIDEMILL_WORKER_THREADS": "1",
+        "TIDEMILL_MAX_UPLOAD_BYTES": str(8 << 20),
+        "TIDEMILL_ALLOW_SOURCE_UPLOAD": "true",
+        "TIDEMILL_MAX_SOURCE_BYTES": str(1 << 20),
+    }
     with running(House(home, environment)) as house:
         yield house
 

@@ -139,7 +139,7 @@ class Agent:
             ticket.stop()
 
     def _end_in_good_order(self) -> None:
-        """What needs a moment to stop, to write a checkpoint for instance, has it before this worker leaves, and its outcome is told."""
+        """What needs a moment to stop, to write a checkpoint for instance, has it before this worker leaves; then the last is told."""
         with self._lock:
             executions = [each for each in self._executions.values() if each.grace_seconds]
             tickets = [each for each in self._tickets if each.grace_seconds]
@@ -183,7 +183,7 @@ class Agent:
         with self._lock:
             events = [self._events[i] for i in range(min(len(self._events), MAX_EVENTS_A_REPORT))]
             executions = list(self._executions.values())
-            outcomes = [e.outcome for e in executions if e.outcome]
+            outcomes = [e.outcome for e in executions if e.outcome and not self._waits_for_goodbye(e.outcome)]
             here = {(ticket.attempt, ticket.claim) for ticket in self._tickets}
         running = [Running(attempt=e.attempt, claim=e.claim) for e in executions]
         pieces = [Running(attempt=attempt, claim=claim) for attempt, claim in sorted(here)]
@@ -192,6 +192,10 @@ class Agent:
         ready = [outcome for outcome in outcomes if outcome.attempt not in left_behind]
         answer = self.link.report(self.worker, Report(running=running, pieces=pieces, events=events, outcomes=ready))
         self._carry_out(answer, events)
+
+    def _waits_for_goodbye(self, outcome: Outcome) -> bool:
+        """What was stopped because this worker leaves is not told before it has left: the server would place it here again."""
+        return outcome.end == "stopped" and self.closing.is_set()
 
     def _carry_out(self, answer: ReportAnswer, sent: list[ReportedEvent]) -> None:
         done = {(event.attempt, event.number) for event in sent}

@@ -76,24 +76,27 @@ class Admission:
 
     def _training_plan(self, db: Session, request: TrainingJob, owner: str, workers: Sequence[WorkerFacts]) -> Plan:
         params = request.params
+        # What a package that is not there would have held is not known, so nothing is said of what it would allow.
+        modules = self._modules_of_source(db, params.source, owner)
         errors = references.faults(db, self.files, owner, params)
-        modules: list[str] = []
-        if params.source is not None and not self.sources_allowed:
-            errors.append(
-                FieldError(
-                    "/params/source", "This server runs no uploaded code; TIDEMILL_ALLOW_SOURCE_UPLOAD=true lets it."
-                )
-            )
-        elif params.source is not None:
-            try:
-                modules = sources.source_of(db, params.source, owner).modules
-            except NotFound as missing:
-                errors.append(FieldError("/params/source", missing.detail))
         found = training.plan(params, request.execution, workers, [*self.training_allow, *modules])
         errors += found.errors
         if errors or found.plan is None:
             raise InvalidInput(" ".join(error.detail for error in errors[:3]), errors=errors[:MOST_ERRORS])
         return found.plan
+
+    def _modules_of_source(self, db: Session, source: str | None, owner: str) -> list[str]:
+        if source is None:
+            return []
+        if not self.sources_allowed:
+            raise InvalidInput(
+                "This server runs no uploaded code; TIDEMILL_ALLOW_SOURCE_UPLOAD=true lets it.",
+                pointer="/params/source",
+            )
+        try:
+            return sources.source_of(db, source, owner).modules
+        except NotFound as missing:
+            raise InvalidInput(missing.detail, pointer="/params/source") from None
 
     def all_planned(self, db: Session, requests: list[JobRequest], owner: str) -> list[Planned]:
         """Every request of a batch, or InvalidInput with the faults of all of them."""

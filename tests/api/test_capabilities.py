@@ -102,7 +102,9 @@ def test_what_training_can_use_is_what_its_probes_executed(api):
             proof = strategies[name][mode]
             assert (proof["available"], proof["evidence"]) == (False, "absent")
             assert proof["reason"]
-    proofs = [proof for named in (strategies, training["precisions"]) for row in named.values() for proof in row.values()]
+    proofs = [
+        proof for named in (strategies, training["precisions"]) for row in named.values() for proof in row.values()
+    ]
     for proof in [*proofs, *training["accelerators"].values()]:
         assert proof["available"] == (proof["evidence"] == "executed")
         assert proof["available"] or proof["reason"]

@@ -12,6 +12,7 @@ from app.jobs import examples
 from app.main import create_app
 from app.settings import Settings
 from tests.api.asking import CSV, JSON, profile, table
+from tests.sources.packing import packed
 from workers.operations import OPERATIONS
 
 LATER = (
@@ -23,7 +24,6 @@ LATER = (
     "/metrics",
     "/deliveries",
     "/keys",
-    "/sources",
 )
 """What the contract marks as to come, and what later releases bring."""
 
@@ -53,6 +53,7 @@ def test_it_tells_of_what_is_there_and_of_nothing_else(schema):
         *("/jobs/{job_id}/logs", "/jobs/{job_id}/cancel", "/jobs/{job_id}/retry", "/jobs/{job_id}/artifacts"),
         *("/jobs/{job_id}/artifacts/{name}", "/jobs/{job_id}/result", "/jobs/{job_id}/plot"),
         *("/datasets", "/datasets/{dataset_id}", "/datasets/{dataset_id}/content", "/datasets/{dataset_id}/series"),
+        *("/sources", "/sources/{source_id}"),
         *("/capabilities", "/capabilities/probes", "/health/live", "/health/ready", "/problems", "/problems/{slug}"),
     } == set(schema["paths"])
     assert not [path for path in schema["paths"] if path.endswith(LATER) or path.startswith("/internal")]
@@ -182,7 +183,7 @@ CHECKS = [
 ]
 
 
-@schemathesis.serializer("application/vnd.apache.parquet", "application/x-npy", "application/x-npz")
+@schemathesis.serializer("application/vnd.apache.parquet", "application/x-npy", "application/x-npz", "application/zip")
 def as_it_is(context, value):
     return value if isinstance(value, bytes) else str(value).encode()
 
@@ -193,7 +194,7 @@ def described(coverage):
     return schema
 
 
-SLOW = ["upload_dataset", "get_plot"]
+SLOW = ["upload_dataset", "upload_source", "get_plot"]
 """Each answer of these takes a process of its own: they get the examples and what is made up, not every boundary."""
 
 quick = described(coverage=True).exclude(operation_id=SLOW)
@@ -205,8 +206,10 @@ phases = [Phase.explicit, Phase.generate]
 def known(api):
     """What a path may name: a job and a dataset that exist, and what is there of any."""
     dataset = api.post("/datasets", content=table(extra=" schema"), headers={"content-type": CSV}).json()
+    source = api.post("/sources", files={"file": ("kiln.zip", packed({"kiln.py": ""}))}).json()
     job = api.submit(profile(), Prefer="wait=60")
-    return {"job_id": job["id"], "dataset_id": dataset["id"], "name": "result.csv", "slug": "not-found"}
+    ids = {"job_id": job["id"], "dataset_id": dataset["id"], "source_id": source["id"]}
+    return {**ids, "name": "result.csv", "slug": "not-found"}
 
 
 def ask(case, house, known):

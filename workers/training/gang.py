@@ -24,6 +24,7 @@ from workers.training.node_messages import ASKED, AT_ONCE, LEAVING, PEER_FAILED,
 HOME: Final = 0
 """This machine's node."""
 LOOK_SECONDS: Final = 0.1
+GOODBYE_SECONDS: Final = 3.0
 MOST_AT_ONCE: Final = 1000
 """Messages taken between two looks."""
 HERE_SECONDS: Final = 60.0
@@ -73,6 +74,8 @@ class Gang:
             if cluster is not None
         }
         self._addresses = {work.node: node.address for work, node in zip(works[1:], nodes[1:], strict=True)}
+        self._closing: set[int] = set()
+        """Nodes whose workers leave."""
         self._steps: dict[int, str] = {}
         """node → how far it is: `here`, `ready`, `over`."""
         self._result = GangEnd()
@@ -92,6 +95,7 @@ class Gang:
         else:
             self._end(AT_ONCE)
             self._see_through(set(self._remotes))
+        self._wait_for_goodbyes()
         return self._result
 
     # ---- the deciding thread -----------------------------------------------------------------------------------
@@ -127,6 +131,13 @@ class Gang:
                         self._remotes[node].give_up()
                         self._lose(node, "One of the job's workers did not say that its ranks had ended.")
 
+    def _wait_for_goodbyes(self) -> None:
+        """Until the server knows that a worker which leaves has left: the job would be placed there again."""
+        leaving = {self._addresses[node] for node in self._closing}
+        until = time.monotonic() + GOODBYE_SECONDS
+        while leaving & (self._agent.peers or set()) and not self._stopping.is_set() and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+
     def _hear(self) -> None:
         with contextlib.suppress(queue.Empty):
             self._take(self._inbox.get(timeout=LOOK_SECONDS))
@@ -155,7 +166,8 @@ class Gang:
                 self._steps[node] = step
             case {"type": "ended", "end": end} if end["value"] is None:
                 self._end(PEER_FAILED)
-            case {"type": "leaving", "closing": closing}:
+            case {"type": "leaving", "closing": closing, "node": node}:
+                self._closing |= {node} if closing else set()
                 self._stop(LEAVING if closing else ASKED)
             case {"type": "lost", "node": node, "reason": reason}:
                 self._lose(node, reason)

@@ -15,6 +15,8 @@ from workers.training.spec import METRICS, RESULT, RankSpec
 
 CONFIG = "config.yaml"
 PREDICTIONS = "predictions.parquet"
+MOST_VALUES = 1_000_000
+"""Of predictions in the JSON result; more of them are in the other formats alone."""
 Columns = Mapping[str, npt.NDArray[Any]]
 
 
@@ -66,9 +68,17 @@ def write_config(spec: RankSpec, config: Mapping[str, Any]) -> None:
     _write(Path(spec.folder, CONFIG), yaml.safe_dump(told, sort_keys=False))
 
 
-def write_result(folder: Path, result: Mapping[str, Any]) -> None:
+def write_result(
+    folder: Path, summary: Mapping[str, Any], provenance: Mapping[str, Any], predictions: Columns | None
+) -> None:
     """The only evidence that a training succeeded: written last, and at once."""
-    _write(folder / RESULT, json.dumps(finite(result), indent=1, allow_nan=False))
+    result = {**summary, "provenance": provenance}
+    if predictions is not None and sum(column.size for column in predictions.values()) <= MOST_VALUES:
+        result["predictions"] = {
+            **summary["predictions"],
+            "values": {name: column.tolist() for name, column in predictions.items()},
+        }
+    _write(folder / RESULT, json.dumps(finite(result), allow_nan=False))
 
 
 def finite(value: Any) -> Any:

@@ -13,6 +13,8 @@ from workers.training.conductor import any_rank
 from workers.training.reporting import RankReporter
 
 MAX_COLUMNS = 4_096
+IN_TURN = 1 << 32
+"""From here on, an index says only in which order batches came."""
 Columns = dict[str, npt.NDArray[Any]]
 
 
@@ -36,7 +38,8 @@ class Predictions:
         index = _indices(trainer, batch_idx, dataloader_idx)
         if index is None or len(index) != rows:
             # An iterable has no indices, and a step may return something else than a row for each sample: the order of batches then.
-            index = [(batch_idx * trainer.world_size + trainer.global_rank) * rows + row for row in range(rows)]
+            turn = 1 + batch_idx * trainer.world_size + trainer.global_rank
+            index = [turn * IN_TURN + row for row in range(rows)]
         several = {"dataloader": np.full(rows, dataloader_idx)} if len(trainer.num_predict_batches) > 1 else {}
         columns = {name: column[:rows] for name, column in columns.items()}
         self._parts.append({"index": np.asarray(index, dtype=np.int64), **several, **columns})
@@ -68,12 +71,15 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def ordered(columns: Columns) -> Columns:
-    """By dataloader and sample. A sample that a sampler gave to two ranks, to make them even, is there once."""
+    """By dataloader, series and sample. A sample that a sampler gave to two ranks, to make them even, is there once."""
     if not columns:
         return {}
-    loader = columns.get("dataloader", np.zeros_like(columns["index"]))
-    _, first = np.unique(np.stack([loader, columns["index"]]), axis=1, return_index=True)
-    return {name: column[first] for name, column in columns.items()}
+    keys = [columns[name] for name in ("dataloader", "series", "index") if name in columns and columns[name].ndim == 1]
+    _, first = np.unique(np.stack(keys), axis=1, return_index=True)
+    table = {name: column[first] for name, column in columns.items()}
+    if table["index"].dtype.kind == "i" and (table["index"] >= IN_TURN).any():
+        table["index"] = np.arange(len(first))
+    return table
 
 
 def _indices(trainer: Any, batch_idx: int, dataloader_idx: int) -> list[int] | None:

@@ -65,6 +65,7 @@ class Rank:
         self.spec, self.reporter, self.folder = spec, reporter, Path(spec.folder)
         self.seconds: dict[str, float] = {}
         self.building = True
+        self.predicted: outputs.Columns | None = None
         table = MetricsTable(self.folder / METRICS, reporter, spec.metrics_seen) if spec.rank == 0 else None
         losses = LossWatch(reporter, spec.params.on_nonfinite_loss == "fail")
         self.predictions = Predictions(reporter) if spec.params.stage == "predict" else None
@@ -103,7 +104,8 @@ class Rank:
         with self._phase("training" if spec.params.stage == "fit" else spec.params.stage):
             metrics = stages.run(trainer, module, data, spec)
         with self._phase("saving"):
-            predictions = self.predictions.gathered(self.folder, spec.rank) if self.predictions else None
+            if self.predictions:
+                self.predicted = self.predictions.gathered(self.folder, spec.rank)
             any_rank(False)  # all ranks have come to the end
             if spec.rank:
                 return {}
@@ -113,7 +115,7 @@ class Rank:
                 metrics,
                 trainer.global_step,
                 epochs=trainer.current_epoch,
-                predictions=predictions,
+                predictions=self.predicted,
                 best=best,
             )
 
@@ -157,8 +159,8 @@ class Rank:
             )
 
     def _finished(self, result: dict[str, Any]) -> dict[str, Any]:
-        outputs.write_result(self.folder, result)
         provenance = rank_result.provenance_of(self.spec, self.seconds)
+        outputs.write_result(self.folder, result, provenance, self.predicted)
         return {"end": "finished", "summary": outputs.finite(result), "provenance": provenance}
 
     @contextmanager

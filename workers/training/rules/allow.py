@@ -27,7 +27,6 @@ DEFAULT_ALLOW: Final[tuple[str, ...]] = (
     "workers.training.data",
     "workers.training.loops",
     "workers.training.models",
-    "workers.training.loops",
 )
 """Modules of which each member is meant to be configured. Not Lightning or torch as a whole: they have doors at the side, such as
 `lightning.pytorch.cli.instantiate_class` and `torch.hub.load`."""
@@ -44,7 +43,7 @@ def modules_of(source: str | Path) -> list[str]:
     """The top-level modules of an uploaded package's folder, which its own job may name; never one that hides the standard library's."""
     folder = Path(source)
     names = {entry.stem for entry in folder.glob("*.py")}
-    names |= {entry.name for entry in folder.iterdir() if entry.is_dir() and any(entry.glob("*.py"))}
+    names |= {entry.name for entry in folder.iterdir() if entry.is_dir() and any(entry.rglob("*.py"))}
     return sorted(name for name in names if name.isidentifier() and name not in sys.stdlib_module_names | RESERVED)
 
 
