@@ -117,7 +117,7 @@ BY_A_WORKER = {
     "a model that is none": (job(model={"class_path": f"{BORING}.BoringDataModule"}), f"{CONFIG}/model"),
     "a class that is not there": (job(model={"class_path": f"{BORING}.Missing"}), f"{CONFIG}/model/class_path"),
     "a function's argument nobody knows": (
-        fabric(kwargs={"series": "x", "context": 3, "epoch": 1}),
+        fabric(kwargs={"series": {"values": [1.0]}, "context": 3, "epoch": 1}),
         f"{CONFIG}/function/kwargs/epoch",
     ),
     "a function's argument that lacks": (fabric(kwargs={"context": 3}), f"{CONFIG}/function/kwargs"),

@@ -4,6 +4,7 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import psutil
 
@@ -13,12 +14,14 @@ from workers.training.failures_named import RendezvousFailed
 LOOPBACK: Final = "127.0.0.1"
 LOOPBACK_INTERFACE: Final = "lo"
 ANY_PORT: Final = 9
+NETWORK: Final = frozenset({"tcp", "tls"})
+"""Schemes of addresses that say where a worker's machine is."""
 
 
 def meeting_place(nodes: Sequence[Node], reached_by: Callable[[], str]) -> str:
     """The address of the first node at which all can meet: the loopback where they are one machine, else the one that
     `reached_by` gives. Raises RendezvousFailed where only this machine itself can reach that."""
-    if len({node.host for node in nodes}) == 1:
+    if len({machine_of(node) for node in nodes}) == 1:
         return LOOPBACK
     address = reached_by()
     if is_loopback(address):
@@ -28,6 +31,12 @@ def meeting_place(nodes: Sequence[Node], reached_by: Callable[[], str]) -> str:
             "cluster, and its workers, at an address of the network."
         )
     return address
+
+
+def machine_of(node: Node) -> tuple[str, str | None]:
+    """What tells machines apart: their names, and, for some are all called alike, the addresses of their workers on the network."""
+    where = urlsplit(node.address)
+    return node.host, where.hostname if where.scheme in NETWORK else None
 
 
 def is_loopback(address: str) -> bool:
@@ -48,7 +57,11 @@ def interface_to(address: str) -> str | None:
             probe.connect(target)  # sends nothing; it only chooses the route
         except OSError as fault:
             raise RendezvousFailed(f"{address}, where the ranks meet, cannot be reached from here: {fault}.") from None
-        own = probe.getsockname()[0]
+        return interface_of(str(probe.getsockname()[0]))
+
+
+def interface_of(own: str) -> str | None:
+    """The network interface of one of this machine's addresses."""
     for name, addresses in psutil.net_if_addrs().items():
         if any(each.address.partition("%")[0] == own for each in addresses):
             return str(name)
