@@ -24,6 +24,7 @@ from app.results import routes as results
 from app.services import Services, build
 from app.settings import Settings
 from app.sources import routes as sources
+from app.training import problems as problems  # what workers name has its page
 
 MAX_REPORT_BYTES: Final = 256 << 20
 """Largest body at the workers' door: what they report is ours, and must not be refused for its size."""

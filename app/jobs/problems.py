@@ -87,16 +87,6 @@ class OutOfMemory(Problem):
     status, title = 500, "Out of memory"
 
 
-class TrainingFailed(Problem):
-    """The training job's own code raised, its loss was not finite, or its processes stopped moving or could not be started.
-
-    The `detail` says what was seen and on which `rank`; where Python code raised, `traceback` has its own words. The job's checkpoints and
-    logs are kept: `GET /jobs/{id}/artifacts`. Once the cause is mended, `POST /jobs/{id}/retry` goes on from the last checkpoint.
-    """
-
-    status, title = 500, "Training failed"
-
-
 class Unverifiable(Problem):
     """The result did not agree with the definition on the rows that were compared, and could not be mended.
 

@@ -213,7 +213,9 @@ def test_every_kind_of_problem_has_a_page(api):
 
 def test_workers_name_only_problems_that_have_a_page(api):
     from workers import failures
+    from workers.training import failures_named
 
+    assert failures_named.TrainingFailed.slug == "training-failed"
     slugs = {failures.JobFailure.slug, *(kind.slug for kind in failures.JobFailure.__subclasses__())}
     assert slugs
     for slug in slugs:

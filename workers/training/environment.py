@@ -1,9 +1,10 @@
 """The environment of training processes: what they keep of the worker's, and what `torchrun` would have given a rank."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from workers.hardware import visible_devices
 from workers.training.spec import RankSpec
 
 KEPT: Final = frozenset(
@@ -31,7 +32,7 @@ KEPT: Final = frozenset(
         "CUDA_HOME",
         "CUDA_PATH",
         "CUDA_CACHE_PATH",
-        "CUDA_DEVICE_ORDER",
+        "CUDA_VISIBLE_DEVICES",
         "TIDEMILL_CACHE_DIR",
     ]
 )
@@ -72,15 +73,23 @@ def of_rank(spec: RankSpec) -> dict[str, str]:
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
-        "CUDA_VISIBLE_DEVICES": ",".join(map(str, spec.devices)),
+        "CUDA_VISIBLE_DEVICES": ",".join(named(spec.devices)),
+        # The order in which devices were told and leased.
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
     if spec.interface:
         variables |= {"GLOO_SOCKET_IFNAME": spec.interface, "NCCL_SOCKET_IFNAME": spec.interface}
     return variables
 
 
+def named(devices: Sequence[int]) -> list[str]:
+    """CUDA's names of devices that are counted among those which the worker may see."""
+    visible = visible_devices()
+    return [str(device) if visible is None else visible[device] for device in devices]
+
+
 def take_on(spec: RankSpec) -> None:
     """Make this process's environment that of the rank."""
-    kept = clean(os.environ)
+    kept, told = clean(os.environ), of_rank(spec)
     os.environ.clear()
-    os.environ.update(kept | of_rank(spec))
+    os.environ.update(kept | told)

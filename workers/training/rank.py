@@ -20,6 +20,7 @@ from workers.training import fabric as fabric_part
 from workers.training.checkpoint_state import best_of
 from workers.training.conductor import Conductor, StopAsked, any_rank
 from workers.training.conductor_post import Post
+from workers.training.failures_named import DeviceMismatch
 from workers.training.losses import LossWatch
 from workers.training.metrics import MetricsTable
 from workers.training.parsing import FabricConfiguration, TrainerConfiguration, parse
@@ -154,7 +155,7 @@ class Rank:
     def _see_that_it_is_the_plan(self, world_size: int, strategy: Any) -> None:
         planned = self.spec.world_size
         if world_size != planned:
-            raise JobFailure(
+            raise DeviceMismatch(
                 f"{type(strategy).__name__} makes a world of {world_size} processes, and the job is planned with {planned}: nothing ran."
             )
 
