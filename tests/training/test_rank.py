@@ -14,6 +14,7 @@ def test_one_rank_trains_and_leaves_all_that_was_promised(ranks: Ranks) -> None:
     run = ranks.run(config())
     assert run.value["end"] == "finished"
     result = json.loads((run.folder / "result.json").read_text())
+    assert result.pop("provenance") == run.value["provenance"]
     assert result == run.value["summary"]
     assert (result["epochs"], result["steps"], result["world_size"]) == (2, 20, 1)
     assert result["metrics"].keys() == {"train_loss", "val_loss", "mean_x"}

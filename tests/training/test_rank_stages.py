@@ -3,11 +3,13 @@
 import json
 import time
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from tests.training.ranks import TOYS, Ranks, Run, config, shared_ranks  # noqa: F401
 from tests.training.test_rank_going_on import going_on_from, until
+from workers.training.predictions import IN_TURN, ordered
 
 
 def function(**kwargs: object) -> dict[str, object]:
@@ -108,3 +110,13 @@ def test_a_model_of_the_other_namespace_gets_its_own_trainer(ranks: Ranks) -> No
     run = ranks.run(asked)
     assert run.value["summary"]["steps"] == 4
     assert "last.ckpt" in run.value["summary"]["checkpoints"]
+
+
+def test_predictions_of_several_series_are_kept_apart_and_those_without_an_index_keep_their_turn() -> None:
+    series, index = np.array([1, 0, 0, 1]), np.array([5, 5, 4, 5])
+    table = ordered({"series": series, "index": index, "y": np.array([1.0, 2.0, 3.0, 1.0])})
+    assert [each.tolist() for each in table.values()] == [[0, 0, 1], [4, 5, 5], [3.0, 2.0, 1.0]]
+    # The last batch of each of two ranks is smaller than the others.
+    turns = np.array([1 * IN_TURN, 1 * IN_TURN + 1, 3 * IN_TURN, 2 * IN_TURN, 2 * IN_TURN + 1])
+    table = ordered({"index": turns, "y": np.array([0.0, 1.0, 4.0, 2.0, 3.0])})
+    assert (table["index"].tolist(), table["y"].tolist()) == ([0, 1, 2, 3, 4], [0.0, 1.0, 2.0, 3.0, 4.0])
