@@ -29,10 +29,10 @@ class WorkerFacts:
     """0 where it is not known."""
     gpus: int = 0
     """CUDA devices that can be leased; their indices count from 0."""
-    packages: frozenset[str] = frozenset()
-    """Of those that its introduction tells versions of, the installed ones."""
     evidence: Mapping[str, Proof] = field(default_factory=dict)
     """probe → (evidence, detail), without what is too old to count."""
+    packages: frozenset[str] = frozenset()
+    """Of those that its introduction tells versions of, the installed ones."""
 
 
 def on_backend(backend: str, workers: Sequence[WorkerFacts]) -> list[WorkerFacts]:

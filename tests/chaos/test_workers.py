@@ -12,6 +12,9 @@ import pytest
 from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
 from tests.house import House, eventually, running
 
+ON_ONE = {"backend": "cpu"}
+"""`auto` would spread it, once a second worker has joined."""
+
 
 @pytest.fixture(scope="module")
 def hurt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
@@ -49,7 +52,7 @@ def test_nothing_of_an_embedded_cluster_can_be_reached_from_outside(two):
 
 
 def test_a_cancel_stops_a_kernel_within_two_seconds_and_the_worker_lives(two):
-    job_id, _ = submit_long(two)
+    job_id, _ = submit_long(two, execution=ON_ONE)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
@@ -66,7 +69,7 @@ def test_a_cancel_stops_a_kernel_within_two_seconds_and_the_worker_lives(two):
 
 
 def test_a_worker_killed_under_a_job_costs_one_attempt_and_the_job_goes_on(two):
-    job_id, _ = submit_long(two)
+    job_id, _ = submit_long(two, execution=ON_ONE)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
@@ -84,7 +87,7 @@ def test_a_worker_killed_under_a_job_costs_one_attempt_and_the_job_goes_on(two):
 
 
 def test_with_its_attempts_used_up_the_job_fails_as_worker_lost(two):
-    job_id, _ = submit_long(two, max_attempts=1)
+    job_id, _ = submit_long(two, execution=ON_ONE, max_attempts=1)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker_of(two, job_id).kill()
@@ -94,7 +97,7 @@ def test_with_its_attempts_used_up_the_job_fails_as_worker_lost(two):
 
 
 def test_a_killed_child_fails_its_job_and_not_its_worker(two):
-    job_id, _ = submit_long(two)
+    job_id, _ = submit_long(two, execution=ON_ONE)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
@@ -104,7 +107,7 @@ def test_a_killed_child_fails_its_job_and_not_its_worker(two):
 
 
 def test_a_killed_nursery_costs_one_attempt_and_is_started_again(two):
-    job_id, _ = submit_long(two)
+    job_id, _ = submit_long(two, execution=ON_ONE)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
@@ -117,7 +120,7 @@ def test_a_killed_nursery_costs_one_attempt_and_is_started_again(two):
 
 
 def test_what_a_frozen_worker_says_later_is_not_taken(two):
-    job_id, _ = submit_long(two)
+    job_id, _ = submit_long(two, execution=ON_ONE)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
@@ -142,7 +145,7 @@ def test_a_second_run_by_the_engine_is_refused_its_claim(two):
 
     from workers.contract import call_by_name
 
-    job_id, _ = submit_long(two)
+    job_id, _ = submit_long(two, execution=ON_ONE)
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         address = api.get("/capabilities").json()["engines"][0]["address"]
