@@ -93,6 +93,19 @@ def claim(db: Session, attempt_id: str, asked: Claim) -> tuple[Attempt, Job]:
     return attempt, job
 
 
+def refuse(db: Session, attempt: Attempt, job: Job, why: str) -> None:
+    """What a claimed attempt needs is gone: there is nothing to run, now or later, and the job fails."""
+    error = {
+        "type": "/problems/invalid-input",
+        "title": "Invalid input",
+        "status": 422,
+        "detail": f"{why} It was there when the job was accepted, and has been deleted since.",
+        "instance": f"/jobs/{job.id}",
+    }
+    end(db, attempt, "failed")
+    queries.apply(db, job, states.Event.FAILED, error=error, attempt=attempt.number)
+
+
 def _held(db: Session, attempt_id: str, nonce: str) -> Attempt | None:
     """The attempt, if it runs under this very claim."""
     attempt = db.get(Attempt, attempt_id)

@@ -9,7 +9,7 @@ from app.capabilities.probing import Findings
 from app.control import attempts
 from app.control import queries as running
 from app.control.admission import admit, admitted
-from app.db.tables import WorkerRow
+from app.db.tables import Attempt, Job, WorkerRow
 from app.db.writer import touch
 from app.jobs import queries
 from app.jobs.requests import TRAINING
@@ -69,15 +69,13 @@ async def leave(worker_id: str, house: House) -> None:
 async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
     """An execution asks to be the one."""
 
-    def unit(db: Session) -> Task:
+    def unit(db: Session) -> Task | NotFound:
         attempt, job = attempts.claim(db, attempt_id, asked)
-        sources: dict[str, list[Source]] = {}
-        training: TrainingTask | None = None
-        if operation := OPERATIONS.get(job.kind):
-            sources = sources_in(db, house.files, operation, job.params)
-        elif job.kind == TRAINING:
-            allow = house.settings.training_allowed
-            sources, training = training_task(db, house.files, attempt, job, allow)
+        try:
+            sources, training = _inputs(db, house, attempt, job)
+        except NotFound as gone:
+            attempts.refuse(db, attempt, job, gone.detail)
+            return gone
         return Task(
             attempt=attempt.id,
             job=job.id,
@@ -90,7 +88,21 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
             training=training,
         )
 
-    return await house.writer.run(unit)
+    task = await house.writer.run(unit)
+    if isinstance(task, NotFound):
+        raise attempts.ClaimRefused(task.detail)
+    return task
+
+
+def _inputs(
+    db: Session, house: Services, attempt: Attempt, job: Job
+) -> tuple[dict[str, list[Source]], TrainingTask | None]:
+    """What the job reads. Raises NotFound where that is gone."""
+    if operation := OPERATIONS.get(job.kind):
+        return sources_in(db, house.files, operation, job.params), None
+    if job.kind == TRAINING:
+        return training_task(db, house.files, attempt, job, house.settings.training_allowed)
+    return {}, None  # a probe
 
 
 class ProbesAsked(Message):

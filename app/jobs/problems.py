@@ -30,6 +30,15 @@ class JobNotFinal(Conflict):
     title = "Job is not final"
 
 
+class JobNeeded(Conflict):
+    """Another job that has not ended goes on from this one's checkpoint.
+
+    Wait for that job, or cancel it; then delete this one.
+    """
+
+    title = "Job is needed"
+
+
 class NotRetryable(Conflict):
     """Only a failed or cancelled job can be tried again.
 

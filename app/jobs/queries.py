@@ -52,6 +52,13 @@ def kind_of(db: Session, job_id: str) -> str:
     return db.exec(select(Job.kind).where(Job.id == job_id)).one()
 
 
+def jobs_that_need(db: Session, job_id: str) -> Sequence[str]:
+    """Ids of the jobs that have not ended and begin with a checkpoint of this one: by its name, or as its retry."""
+    named = func.json_extract(col(Job.params), "$.config.ckpt_path.job")
+    unfinished = select(Job.id).where(Job.kind == "training", col(Job.state).not_in(FINAL))
+    return db.exec(unfinished.where(or_(named == job_id, Job.retry_of == job_id))).all()
+
+
 def append_event(db: Session, job: Job, kind: str, data: dict[str, Any], at: datetime | None = None) -> None:
     """Write the next entry of the job's log, and tell who follows it."""
     job.last_seq += 1

@@ -11,7 +11,7 @@ from app.jobs import examples, queries
 from app.jobs.address import JobId
 from app.jobs.answers import answer_of, keyed_by, made
 from app.jobs.follow import until_final
-from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNotFinal, NotRetryable, QueueFull
+from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNeeded, JobNotFinal, NotRetryable, QueueFull
 from app.jobs.queries import JobFilter
 from app.jobs.requests import Batch, JobRequest
 from app.jobs.schemas import BatchAnswer, JobView, Plan
@@ -191,7 +191,9 @@ async def retry_job(
     )
 
 
-@router.delete("/{job_id:job}", status_code=204, responses=responses(NotFound, JobNotFinal, StorageUnavailable))
+@router.delete(
+    "/{job_id:job}", status_code=204, responses=responses(NotFound, JobNotFinal, JobNeeded, StorageUnavailable)
+)
 async def delete_job(job_id: JobId, house: House, caller: Caller) -> None:
     """Delete a final job, with its log and its files."""
     await house.jobs.delete(job_id, caller.name)

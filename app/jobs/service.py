@@ -17,7 +17,7 @@ from app.db.writer import Writer, touch
 from app.jobs import queries, states
 from app.jobs.admission import Admission, Planned
 from app.jobs.planning import UNVERIFIED
-from app.jobs.problems import JobIsFinal, JobNotFinal, NotRetryable, QueueFull
+from app.jobs.problems import JobIsFinal, JobNeeded, JobNotFinal, NotRetryable, QueueFull
 from app.jobs.requests import PROBE, REQUESTS, JobFields, JobRequest, TrainingJob
 from app.jobs.schemas import Plan
 from app.jobs.series import datasets_in
@@ -154,7 +154,7 @@ class JobService:
         return await self.writer.run(unit)
 
     async def delete(self, job_id: str, owner: str) -> None:
-        """Remove a final job, its log and its files. Raises JobNotFinal.
+        """Remove a final job, its log and its files. Raises JobNotFinal, and JobNeeded while another one goes on from its checkpoint.
 
         A job whose time ran out is final while its attempt is still being stopped and may write: that end is waited for.
         """
@@ -165,6 +165,10 @@ class JobService:
                 raise JobNotFinal(f"The job is {job.state}; cancel it first, or wait until it has ended.")
             if queries.open_attempt(db, job.id):
                 return False
+            if needing := queries.jobs_that_need(db, job.id):
+                raise JobNeeded(
+                    f"{needing[0]} has not ended and goes on from this job's checkpoint; wait for it or cancel it first."
+                )
             db.delete(job)
             touch(db, queries.job_topic(job_id))
             return True

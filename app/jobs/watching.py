@@ -12,8 +12,9 @@ from app.db.tables import Event
 from app.jobs import queries
 from app.jobs.address import JobId
 from app.jobs.explain import explanation
-from app.jobs.follow import LOG_FILE, EventLog, printed, printing
+from app.jobs.follow import LOG_FILE, EventLog, log_files, printed, printing
 from app.jobs.schemas import EventPage, Explanation
+from app.jobs.states import FINAL
 from app.jobs.views import event_view
 from app.kit import sse
 from app.kit.catalogue import headers, responses
@@ -87,8 +88,10 @@ async def get_job_logs(
     ] = None,
 ) -> StreamingResponse:
     """What the job printed; of a training job, what all its ranks did, each line with its rank."""
-    await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
+    state = await house.reader.run(lambda db: queries.state_of(db, job_id, caller.name))
     name = LOG_FILE if rank is None else f"rank-{rank}.log"
+    if rank is not None and state in FINAL and not log_files(house.files, job_id, name):
+        raise NotFound(f"The job has no log of a rank {rank}.")
     lines: AsyncIterator[bytes] = printed(house.files, job_id, name)
     if follow:
         log = EventLog(house.reader, house.changes, job_id)

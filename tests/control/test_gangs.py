@@ -4,10 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.control import attempts
 from app.control.demand import Demand
 from app.control.placing import Candidate, Share, choose, next_of
 from app.control.queries import open_attempts, shares
+from app.db.tables import Attempt, Job
 from app.jobs import queries
+from app.jobs.problems import JobNeeded
+from tests.jobs.yard import OWNER
 
 
 def worker(
@@ -109,3 +113,27 @@ def test_what_a_stopped_or_failed_attempt_left_is_kept(yard):
     assert yard.job(job).state == "cancelled"
     assert [row.name for row in yard.read(lambda db: queries.artifacts_of(db, job))] == ["last.ckpt"]
     assert ("artifact", left) in yard.log(job)
+
+
+def test_a_job_whose_checkpoint_another_one_waits_for_is_not_deleted(yard):
+    yard.join()
+    first = yard.queue("training", backend="cpu", resolved=resolved(1))
+    attempt = yard.begin(first)
+    yard.outcome(attempt.id, "nonce", "failed", error={"type": "/problems/internal"})
+    named = {"config": {"ckpt_path": {"job": first, "artifact": "last.ckpt"}}}
+    second = yard.queue("training", params=named, backend="cpu", resolved=resolved(1))
+    with pytest.raises(JobNeeded, match=second):
+        yard.run(yard.jobs.delete(first, OWNER))
+    yard.cancel(second)
+    yard.run(yard.jobs.delete(first, OWNER))
+
+
+def test_a_job_whose_input_is_gone_when_it_begins_fails_and_holds_nothing(yard):
+    worker = yard.join()
+    job = yard.queue("training", backend="cpu", resolved=resolved(1))
+    attempt = yard.begin(job)
+    yard.write(lambda db: attempts.refuse(db, db.get_one(Attempt, attempt.id), db.get_one(Job, job), "It is gone."))
+    assert yard.job(job).state == "failed"
+    assert yard.job(job).error["detail"].startswith("It is gone.")
+    assert yard.free()[worker]["CPU"] == 1
+    assert yard.place() == []
