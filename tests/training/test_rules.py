@@ -32,7 +32,7 @@ from workers.training.rules.words import BOTH
 
 BORING = "lightning.pytorch.demos.boring_classes"
 MODEL = {"class_path": f"{BORING}.BoringModel"}
-FUNCTION = {"call_path": "workers.training.models.train"}
+FUNCTION = {"call_path": "workers.training.loops.fit"}
 GPUS = Machine(cuda_devices=4, packages={"deepspeed": True, "transformer_engine": True, "bitsandbytes": True})
 NONE = Machine(packages={"deepspeed": False, "transformer_engine": False, "bitsandbytes": False})
 
@@ -354,6 +354,128 @@ def test_the_rest_of_a_configuration(config: Any, place: str | None, words: str)
 def _whole(config: dict[str, Any]) -> dict[str, str]:
     answer = check(TrainingParams(config={"model": MODEL, **config}), NONE, DEFAULT_ALLOW)
     return {fault.pointer.removeprefix("/params/config"): fault.detail for fault in answer.faults}
+
+
+REFERENCE = {"dataset": "ds_1", "column": "x"}
+PL = "lightning.pytorch"
+
+
+def built(path: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"class_path": path, "init_args": arguments}
+
+
+OUT: list[tuple[str, dict[str, Any], str]] = [
+    # A reference becomes an absolute path, in a dataset's own folder.
+    *(
+        ("trainer", {"callbacks": [built(f"{PL}.callbacks.ModelCheckpoint", **{key: REFERENCE})]}, f"callbacks/0/init_args/{key}")
+        for key in ("filename", "dirpath", "monitor")
+    ),
+    ("trainer", {"callbacks": [{"class_path": "ModelCheckpoint", "dict_kwargs": {"filename": REFERENCE}}]},
+     "callbacks/0/dict_kwargs/filename"),
+    ("trainer", {"logger": built(f"{PL}.loggers.CSVLogger", save_dir="a", name=REFERENCE, version=[REFERENCE])},
+     "logger/init_args/name logger/init_args/version/0"),
+    ("trainer", {"default_root_dir": REFERENCE}, "default_root_dir"),
+    ("trainer", {"callbacks": [built("mine.Callback", inner={"x": [{"values": [1.0]}]})]}, "callbacks/0/init_args/inner/x/0"),
+    ("fabric", {"loggers": built("lightning.fabric.loggers.CSVLogger", root_dir=REFERENCE)}, "loggers/init_args/root_dir"),
+    # Texts, under whatever name an argument goes.
+    *(
+        ("trainer", {"profiler": built(f"{PL}.profilers.AdvancedProfiler", dirpath=path)}, "profiler/init_args/dirpath")
+        for path in ("/tmp", "~", "~root/x", "$HOME", "a/../..", "file:x", "LOCAL:/x", "simplecache::/x", "s3://x", "a\0b")
+    ),
+    ("trainer", {"callbacks": [built(f"{PL}.callbacks.SpikeDetection", exclude_batches_path="/x")]},
+     "callbacks/0/init_args/exclude_batches_path"),
+    ("trainer", {"logger": built(f"{PL}.loggers.MLFlowLogger", tracking_uri="sqlite:////x", artifact_location="/x")},
+     "logger/init_args/tracking_uri logger/init_args/artifact_location"),
+    ("trainer", {"strategy": built(f"{PL}.strategies.DDPStrategy", config={"csv": {"output_path": "../x"}})},
+     "strategy/init_args/config/csv/output_path"),
+    # Lightning writes `name=value` for `{name}`, and a number as a letter for `{step:c}`.
+    *(
+        ("trainer", {"callbacks": [built(f"{PL}.callbacks.ModelCheckpoint", filename=name)]}, "callbacks/0/init_args/filename")
+        for name in ("{/tmp/x}", "{../x}", "{step:c}tmp", "{step:/>3}", "{x!r}", "{step:{x}}", "{x")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "section", "places"), OUT)
+def test_nothing_is_written_outside_the_jobs_folder(mode: str, section: dict[str, Any], places: str) -> None:
+    answer = check(asked(section, mode), NONE, (*DEFAULT_ALLOW, "mine"))
+    found = [fault.pointer.removeprefix(f"/params/config/{mode}/") for fault in answer.faults]
+    assert found == places.split()
+
+
+def test_references_and_paths_of_lightnings_classes_inside_the_users_own() -> None:
+    inner = {
+        "logger": built(f"{PL}.loggers.CSVLogger", save_dir="/x", name=REFERENCE),
+        "save_dir": REFERENCE,
+        "path": REFERENCE,
+    }
+    answer = check(asked(model=built("mine.Net", **inner)), NONE, (*DEFAULT_ALLOW, "mine"))
+    places = [fault.pointer.removeprefix("/params/config/model/init_args/") for fault in answer.faults]
+    assert places == ["logger/init_args/save_dir", "logger/init_args/name", "save_dir"]
+
+
+def test_paths_below_the_jobs_folder_are_taken() -> None:
+    callbacks = [
+        built(f"{PL}.callbacks.ModelCheckpoint", dirpath="out", filename="best-{epoch:02d}-{val/loss:.3f}-{step}"),
+        built(f"{PL}.callbacks.ThroughputMonitor", separator="/"),
+    ]
+    logger = [built(f"{PL}.loggers.CSVLogger", save_dir="logs", name="a/b", version="v..1"),
+              built(f"{PL}.loggers.MLFlowLogger", tracking_uri="http://mlflow:5000")]  # fmt: skip
+    assert faults({"callbacks": callbacks, "logger": logger}) == {}
+
+
+def test_demos_write_below_the_jobs_folder_alone_and_functions_of_lightnings_are_off_the_list() -> None:
+    data = built(f"{PL}.demos.mnist_datamodule.MNISTDataModule", data_dir="/x")
+    assert list(faults(data=data)) == ["/data/init_args/data_dir"]
+    function = {"call_path": "lightning.fabric.strategies.fsdp._distributed_checkpoint_save", "kwargs": {"path": "/x"}}
+    assert "no function to train with" in faults(mode="fabric", function=function)["/function/call_path"]
+
+
+@pytest.mark.parametrize("mode", ["trainer", "fabric"])
+def test_processes_talk_by_a_backend_that_the_accelerator_has(mode: str) -> None:
+    place = f"/{mode}/strategy/init_args/process_group_backend"
+    for name, words in (
+        ("nccl", "needs CUDA"),
+        ("cpu:gloo,cuda:nccl", "needs CUDA"),
+        ("mpi", "mpirun"),
+        ("bogus", "no backend"),
+        (3, "no"),
+    ):
+        found = faults({"strategy": strategy("DDPStrategy", mode, process_group_backend=name)}, mode)
+        assert list(found) == [place]
+        assert words in found[place]
+    for machine, names in ((NONE, ("gloo", None)), (GPUS, ("gloo", "nccl", "NCCL", "cpu:gloo,cuda:nccl", None))):
+        for taken in names:
+            assert faults({"strategy": strategy("DDPStrategy", mode, process_group_backend=taken)}, mode, machine) == {}
+
+
+BOX = "workers.training"
+WINDOWS, TABLE = f"{BOX}.data.SeriesWindows", f"{BOX}.data.table.Table"
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "place", "words"),
+    [
+        (built(f"{BOX}.models.Forecaster", horizon=2), built(TABLE), "/data/class_path", "SeriesWindows"),
+        (built(f"{BOX}.models.Autoencoder"), built(TABLE), "/data/class_path", "SeriesWindows"),
+        (built(f"{BOX}.models.Classifier"), built(WINDOWS, horizon=2), "/data/class_path", "Table"),
+        (built(f"{BOX}.models.regressor.Regressor"), built(WINDOWS), "/data/class_path", "Table"),
+        (built(f"{BOX}.models.Forecaster"), built(WINDOWS, context=4), "/data/init_args", "neither"),
+        (built(f"{BOX}.models.Forecaster"), {"class_path": WINDOWS}, "/data/init_args", "neither"),
+        (built(f"{BOX}.models.Forecaster", horizon=2), built(WINDOWS, horizon=3), "/data/init_args/horizon", "Say it once"),
+        (built(f"{BOX}.models.Autoencoder"), built(WINDOWS, horizon=3), "/data/init_args/horizon", "Leave it out"),
+        (built(f"{BOX}.models.Forecaster", horizon=2), built(WINDOWS, horizon="2"), None, ""),
+        (built(f"{BOX}.models.Forecaster"), built(WINDOWS, horizon=2), None, ""),
+        (built(f"{BOX}.models.Autoencoder"), built(WINDOWS), None, ""),
+        (built(f"{BOX}.models.Classifier"), built(TABLE), None, ""),
+        (built(f"{BOX}.models.Forecaster"), built("torch.optim.X"), None, ""),
+        (MODEL, built(TABLE), None, ""),
+    ],
+)  # fmt: skip
+def test_data_in_the_box_goes_with_a_model_in_the_box(model: Any, data: Any, place: str | None, words: str) -> None:
+    found = faults(model=model, data=data)
+    assert list(found) == ([place] if place else [])
+    assert words in found.get(place or "", "")
 
 
 def test_a_function_has_no_stages_and_needs_a_path() -> None:

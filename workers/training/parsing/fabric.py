@@ -9,6 +9,7 @@ from workers.contract import TrainingParams
 from workers.training.parsing.arguments import Arguments, parsed
 from workers.training.parsing.faults import ConfigFaults
 from workers.training.parsing.naming import imported
+from workers.training.parsing.packages import lacking
 from workers.training.rules import Fault, with_full_names
 from workers.training.rules.pointers import CONFIG, joined
 
@@ -49,9 +50,10 @@ def read_fabric(params: TrainingParams, allowed: list[str]) -> FabricConfigurati
     from lightning.fabric import Fabric
 
     params = with_full_names(params)
-    sent, faults = params.config["function"], []
+    sent, faults = params.config["function"], list[Fault]()
     function = imported(sent["call_path"], joined(CONFIG, "function", "call_path"), allowed)
     fabric = arguments = None
+    faults += lacking((params.config.get("fabric") or {}).get("loggers"), joined(CONFIG, "fabric", "loggers"))
     try:
         fabric = parsed(Fabric, params.config.get("fabric"), joined(CONFIG, "fabric"), allowed)
     except ConfigFaults as wrong:
@@ -60,7 +62,7 @@ def read_fabric(params: TrainingParams, allowed: list[str]) -> FabricConfigurati
         arguments = _arguments(function, dict(sent.get("kwargs") or {}), allowed)
     except ConfigFaults as wrong:
         faults += wrong.faults
-    if fabric is None or arguments is None:
+    if faults or fabric is None or arguments is None:
         raise ConfigFaults(faults)
     return FabricConfiguration(
         fabric, function, arguments, {"seed_everything": params.config.get("seed_everything", True)}

@@ -41,6 +41,9 @@ def imported(path: str, pointer: str, allowed: Sequence[str]) -> Any:
         found = _found(path.split("."))
     except Exception as fault:  # what the user's module does while it is imported is anybody's guess
         raise ConfigFaults([Fault(pointer, f"{path!r} cannot be imported: {type(fault).__name__}: {fault}")]) from fault
+    if not callable(found) or not hasattr(found, "__qualname__"):
+        said = f"{path!r} is no class or function, but a value of type {type(found).__name__}"
+        raise ConfigFaults([Fault(pointer, said)])
     home = f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', '')}"
     if not is_allowed(home, allowed):
         raise ConfigFaults(

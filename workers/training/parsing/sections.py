@@ -8,6 +8,7 @@ from workers.training.parsing.arguments import Arguments, parsed
 from workers.training.parsing.faults import ConfigFaults
 from workers.training.parsing.naming import imported
 from workers.training.parsing.needs import missing, own
+from workers.training.parsing.packages import lacking
 from workers.training.parsing.strangers import NAMESPACES, strangers
 from workers.training.parsing.trainer import Part, TrainerConfiguration
 from workers.training.rules import Fault, with_full_names
@@ -85,6 +86,7 @@ def read_trainer(params: TrainingParams, allowed: list[str]) -> TrainerConfigura
 
     schedulers = torch.optim.lr_scheduler
     plateau = importlib.import_module(f"{package.__name__}.cli").ReduceLROnPlateau
+    reading.faults += lacking((params.config.get("trainer") or {}).get("logger"), joined(CONFIG, "trainer", "logger"))
     trainer = reading.arguments(package.Trainer, params.config.get("trainer"), joined(CONFIG, "trainer"))
     model = reading.part("model", model_class, package.LightningModule)
     data = reading.part("data", data_class, package.LightningDataModule)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from workers.contract import TrainingParams
 from workers.training.rules.allow import DEFAULT_ALLOW, is_allowed, modules_of, off_the_list
 from workers.training.rules.arguments import arguments_of
+from workers.training.rules.backends import backend
+from workers.training.rules.box import fitting
 from workers.training.rules.choices import Choices
 from workers.training.rules.crossing import RULES
 from workers.training.rules.files import files
@@ -43,7 +45,7 @@ def check(params: TrainingParams, machine: Machine, allow: Sequence[str], inheri
     inherits: the names of the classes that a strategy of the user's own inherits from, where they are known.
     """
     params = with_full_names(params)
-    shape = [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params)]
+    shape = [*layout(params), *off_the_list(params.config, CONFIG, allow), *files(params), *fitting(params)]
     return decide(params, machine, inherits, shape)
 
 
@@ -53,7 +55,7 @@ def decide(
     """Accelerator, devices, nodes, strategy and precision alone. `shape`: what is wrong with the rest."""
     choices = Choices(with_full_names(params), machine, inherits, [*shape])
     resolved, row = resolve(choices)
-    for rule in RULES:
+    for rule in (*RULES, backend):
         resolved = rule(choices, resolved, row) or resolved
     faults = list(dict.fromkeys(choices.faults))
     return Checked(faults, choices.warnings, choices.reasons, None if faults else resolved)

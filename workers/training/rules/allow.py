@@ -8,6 +8,8 @@ from typing import Any, Final
 from workers.training.rules.pointers import joined
 from workers.training.rules.words import Fault
 
+LIGHTNINGS: Final = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
+"""Packages whose classes the tables know by name."""
 PARTS: Final = ("callbacks", "loggers", "strategies", "profilers", "plugins", "demos")
 
 DEFAULT_ALLOW: Final[tuple[str, ...]] = (
@@ -62,10 +64,17 @@ def off_the_list(value: Any, pointer: str, allow: Sequence[str]) -> Iterator[Fau
         return
     for key, each in value.items():
         if key in NAMING_KEYS:
-            if reason := _objection(each, allow):
+            if reason := _objection(each, allow) or (key == "call_path" and _no_loop(each)):
                 yield Fault(joined(pointer, key), reason)
         else:
             yield from off_the_list(each, joined(pointer, key), allow)
+
+
+def _no_loop(path: str) -> str | None:
+    """Lightning's and torch's own functions are not written for Fabric, and some would write wherever they are told to."""
+    if not path.startswith((*LIGHTNINGS, "torch.")):
+        return None
+    return f"{path!r} is no function to train with; name one of your own, or 'workers.training.loops.fit'"
 
 
 def _objection(path: object, allow: Sequence[str]) -> str | None:

@@ -1,37 +1,16 @@
 """Paths and checkpoints in a configuration: a job writes below its own folder, and reads datasets and artifacts."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from workers.contract import SeriesReference, TrainingParams
-from workers.training.rules.layout import section_of
 from workers.training.rules.pointers import CONFIG, joined
 from workers.training.rules.references import found
 from workers.training.rules.words import TRAINER, Fault
+from workers.training.rules.written import leads_out, written
 
-WRITTEN: Final = frozenset(
-    {
-        "default_root_dir",
-        "dirpath",
-        "save_dir",
-        "root_dir",
-        "log_dir",
-        "dir",
-        "sub_dir",
-        "filename",
-        "name",
-        "version",
-        "output_dir",
-    }
-)
-"""Arguments of Trainer, and of its callbacks, loggers and profilers, that become paths of files."""
-ELSEWHERE: Final[Mapping[str, str]] = {
-    "nvme_path": "is a place of the machine that only those who run this service can know; it cannot be set here",
-    "remote_device": "is a place of the machine that only those who run this service can know; use the name deepspeed_stage_3_offload_nvme",
-}
 IN_THE_BOX: Final = ("workers.training.data.", "workers.training.loops.")
 READ: Final = ("series", "table", "covariates")
 """Arguments of what is in the box that are data."""
@@ -43,35 +22,13 @@ CHECKPOINT: Final = (
 
 def files(params: TrainingParams) -> Iterator[Fault]:
     """Every path that leads out of the job's folder, and every reference that is wrong."""
-    yield from _written(section_of(params), joined(CONFIG, params.mode))
+    yield from written(params)
     yield from _data(params.config.get("data"), joined(CONFIG, "data"), "class_path", "init_args")
     yield from _data(params.config.get("function"), joined(CONFIG, "function"), "call_path", "kwargs")
     for pointer, sent in found(params):
         yield from _reference(sent, "/params" + pointer)
     if params.mode == TRAINER:
         yield from _checkpoint(params.config)
-
-
-def _written(value: Any, pointer: str) -> Iterator[Fault]:
-    if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _written(each, joined(pointer, index))
-    if not isinstance(value, dict):
-        return
-    for key, each in value.items():
-        if key in ELSEWHERE and each is not None:
-            yield Fault(joined(pointer, key), ELSEWHERE[key])
-        elif key in WRITTEN and isinstance(each, str) and leads_out(each):
-            yield Fault(
-                joined(pointer, key),
-                f"{each!r} leads out of the job's folder; give a relative path without `..`, such as 'out'",
-            )
-        else:
-            yield from _written(each, joined(pointer, key))
-
-
-def leads_out(path: str) -> bool:
-    return path.startswith(("/", "~", "file:")) or "\\" in path or "://" in path or ".." in PurePosixPath(path).parts
 
 
 def _data(section: Any, pointer: str, named: str, arguments: str) -> Iterator[Fault]:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from workers.training.rules.allow import LIGHTNINGS
 from workers.training.rules.choices import Choices
 from workers.training.rules.precisions import CANONICAL, DEFAULT, PRECISIONS, On
 from workers.training.rules.strategies import DDP, OBJECTS, OWN, SINGLE, STRATEGIES, Strategy
 from workers.training.rules.words import AUTO, CPU, CUDA, FABRIC, NAMES, TRAINER
 
-LIGHTNINGS: Final = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
-"""Packages whose classes the table knows by name."""
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     TRAINER: ("lightning.pytorch.strategies", "pytorch_lightning.strategies"),
     FABRIC: ("lightning.fabric.strategies",),

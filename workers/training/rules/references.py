@@ -10,9 +10,10 @@ KEYS: Final = frozenset(SeriesReference.model_fields)
 ARGUMENTS: Final = frozenset({"init_args", "dict_kwargs", "kwargs"})
 """What is below these keys is meant for the user's classes and functions; references count only there."""
 ROOTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "trainer": ("model", "data", "optimizer", "lr_scheduler", "trainer"),
-    "fabric": ("function", "fabric"),
+    "trainer": ("model", "data", "optimizer", "lr_scheduler"),
+    "fabric": ("function",),
 }
+"""Trainer and Fabric themselves take no data."""
 
 
 def is_reference(value: object) -> bool:
