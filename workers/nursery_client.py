@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
@@ -15,6 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workers.failures import JobFailure, OutOfMemory
+from workers.hearing import ANSWERS, messages
+
+log = logging.getLogger(__name__)
 
 KILL_SECONDS = 5.0
 """A kill takes milliseconds; longer than this it will not happen."""
@@ -49,6 +53,8 @@ class Piece:
     ended: threading.Event = field(default_factory=threading.Event)
     code: int | None = None
     killed: bool = False
+    misheard: bool = False
+    """Its listener failed at a message."""
 
     def follow(self, listener: Listener) -> Any:
         """Hand every message of the child to `listener` until it ends, and return its value.
@@ -73,22 +79,27 @@ class Piece:
         raise JobFailure(f"The process that computed the job ended with code {ending.code} and without a word.")
 
     def hear(self, listener: Listener) -> Ending:
-        """Hand every message of the child to `listener` until it and all it started have ended; raises nothing of its own."""
+        """Hand every message of the child to `listener` until it and all it started have ended.
+
+        Raises nothing, whatever comes: a listener that fails is told of in the worker's log, and hears the next message.
+        """
         answer: dict[str, Any] | None = None
-        with os.fdopen(self.report, "r", encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                if not line.endswith("\n"):
-                    break  # killed in the middle of a word
-                try:
-                    message = json.loads(line)
-                except ValueError:
-                    continue  # a process that the child forked wrote across its words
-                if message["type"] in ("returned", "raised"):
+        with os.fdopen(self.report, "rb") as stream:
+            for message in messages(stream):
+                if message["type"] in ANSWERS:
                     answer = message
                 else:
-                    listener(message)
+                    self._hand_over(message, listener)
         self.ended.wait()
         return Ending(answer, self.code, self.killed)
+
+    def _hand_over(self, message: dict[str, Any], listener: Listener) -> None:
+        try:
+            listener(message)
+        except Exception:
+            if not self.misheard:  # once: there may be a thousand of the kind
+                log.exception("a message of type %.50r could not be taken", message["type"])
+            self.misheard = True
 
     def signal(self, number: int) -> None:
         """Send the child itself a signal; nothing happens where it has ended."""

@@ -1,6 +1,7 @@
 """Stand-ins for ranks: what a supervisor must cope with, without torch. Each takes a rank's spec and a reporter."""
 
 import faulthandler
+import itertools
 import os
 import signal
 import subprocess
@@ -91,6 +92,13 @@ def wait_for_godot():
     time.sleep(600)
 
 
+def leave_temporary_files(spec, reporter):
+    """And say where, before a signal ends the chosen one."""
+    Path(spec["temporary"], f"pymp-{spec['rank']}").mkdir()
+    reporter.log(spec["temporary"])
+    return die_on_one(spec, reporter)
+
+
 def stall(spec, reporter):
     faulthandler.register(signal.SIGUSR1, file=sys.stderr)
     for number in range(3):
@@ -98,9 +106,19 @@ def stall(spec, reporter):
         time.sleep(0.05)
     if is_chosen(spec):
         wait_for_godot()
-    while True:
-        step(reporter, spec)
+    for number in itertools.count(3):
+        step(reporter, spec, number)
         time.sleep(0.05)
+
+
+def wait_for_the_other(spec, reporter):
+    """Both stand still after a step, for one waits for the other. Which one comes to it later says nothing of who that is."""
+    faulthandler.register(signal.SIGUSR1, file=sys.stderr)
+    step(reporter, spec, spec["steps"][spec["rank"]])
+    if is_chosen(spec):
+        time.sleep(0.2)
+        step(reporter, spec, spec["steps"][spec["rank"]])
+    wait_for_godot()
 
 
 def ignore_term(spec, reporter):
@@ -145,6 +163,68 @@ def keep_for_a_second(address, port, reporter):
 def talk(spec, reporter):
     reporter.log(f"this is rank {spec['rank']}")
     return finish(spec, reporter)
+
+
+SCRIBBLES = [
+    b'{"kind":1}',
+    b"{bad",
+    b"",
+    b"7",
+    b'["returned"]',
+    b"\xff\xfe",
+    b'{"type":["log"],"data":{}}',
+    b'{"type":"log"}',
+    b'{"type":"log","data":7}',
+    b'{"type":"log","data":{"message":7}}',
+    b'{"type":"log","data":{"message":"\\ud800"}}',
+    b'{"type":"metric","data":{"name":"x","value":NaN,"step":1}}',
+    b'{"type":"metric","data":{"name":"x","value":1e999,"step":1}}',
+    b'{"type":"metric","data":{"value":1,"step":"now"}}',
+    b'{"type":"progress","data":{}}',
+    b'{"type":"state","data":{"to":"succeeded"}}',
+    b'{"type":"banana","data":{}}',
+    b'{"type":"beat","data":{"step":[]}}',
+    b'{"type":"log","data":{"message":' + b"[" * 90 + b"]" * 90 + b"}}",
+    b"[" * 200_000,
+    b"9" * 10_000,
+    b'{"type":"log","data":{"message":"' + b"x" * (1 << 21) + b'"}}',
+    b'{"type":"returned"}',
+    b'{"type":"raised"}',
+    b'{"type":"raised","problem":"all"}',
+    b'{"type":"raised","problem":{"type":7}}',
+    b'{"type":"raised","problem":{"type":"/problems/internal","title":"x","status":500,"detail":7}}',
+]
+
+
+def scribble(spec, reporter):
+    """As user code that writes to every descriptor it finds."""
+    data = memoryview(b"\n".join(SCRIBBLES) + b"\n")
+    while data:
+        data = data[os.write(reporter._descriptor, data) :]
+    return finish(spec, reporter)
+
+
+def never_end_a_line(spec, reporter):
+    for _ in range(66):
+        data = memoryview(b"x" * (1 << 20))
+        while data:
+            data = data[os.write(reporter._descriptor, data) :]
+    os.write(reporter._descriptor, b"\n")
+    reporter.log("still here")
+    return "done"
+
+
+def kill_the_nursery(params, allow, source, reporter):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+
+
+def sleep_for_long(params, allow, source, reporter):
+    time.sleep(600)
+
+
+def answer_wrongly(params, allow, source, reporter):
+    return {"faults": "none"}
 
 
 def tell_place(spec, reporter):

@@ -56,15 +56,33 @@ class Numbers(LightningDataModule):
 class Stream(IterableDataset):
     """As many batches as the rank's number wants, and no length."""
 
+    def __init__(self, first: int, more: int):
+        self.batches = first + more * int(os.environ["RANK"])
+
     def __iter__(self):
-        for number in range(6 + 2 * int(os.environ["RANK"])):
-            x = torch.full((4, 1), float(number) / 10)
+        for number in range(self.batches):
+            x = torch.full((4, 1), float(number) / 100)
             yield x, 2 * x + 1
 
 
+class StreamOfALength(Stream):
+    """Says one, which it does not keep."""
+
+    def __len__(self):
+        return 40
+
+
 class Streaming(LightningDataModule):
+    def __init__(self, first: int = 6, more: int = 2, validates: bool = False, says: bool = False):
+        super().__init__()
+        self.data = (StreamOfALength if says else Stream)(first, more)
+        self.validates = validates
+
     def train_dataloader(self) -> DataLoader:
-        return DataLoader(Stream(), batch_size=None)
+        return DataLoader(self.data, batch_size=None)
+
+    def val_dataloader(self) -> DataLoader | list[DataLoader]:
+        return self.train_dataloader() if self.validates else []
 
 
 class Plain(LightningModule):
@@ -120,9 +138,51 @@ class Plain(LightningModule):
         return torch.optim.SGD(self.parameters(), lr=self.lr)
 
 
+class LosesItsValidation(Plain):
+    """Learns well, and cannot say how well."""
+
+    def validation_step(self, batch, index):
+        self.log("val_loss", torch.tensor(float("nan") if self.global_step > self.at else 1.0))
+
+
+class LogsOddNames(Plain):
+    def training_step(self, batch, index):
+        self.log("step", 1000.0 + self.global_step)
+        self.log("epoch", 77.0)
+        return super().training_step(batch, index)
+
+
 class Raises(Plain):
     def misbehave(self, loss):
         raise ValueError("the toy broke on purpose")
+
+
+class Nameless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+FAULTS = {
+    "long": lambda: RuntimeError("x" * 5_000_000),
+    "nameless": Nameless,
+    "surrogate": lambda: RuntimeError("bad \ud800 surrogate"),
+    "own": lambda: RuntimeError("my own words"),
+    "value": lambda: ValueError("my own words"),
+    "interrupt": KeyboardInterrupt,
+}
+
+
+class RaisesOddly(Plain):
+    """`what`, one of FAULTS, in a step or while it is made."""
+
+    def __init__(self, what: str, building: bool = False):
+        super().__init__(at=-1 if building else 1)
+        self.what = what
+        if building:
+            raise FAULTS[what]()
+
+    def misbehave(self, loss):
+        raise FAULTS[self.what]()
 
 
 class Dies(Plain):
@@ -163,6 +223,10 @@ class HoldsObjects(Dies):
     def __init__(self, at: int = -1, marker: str = "", rank: int = -1):
         super().__init__(at=at, marker=marker, rank=rank)
         self.save_hyperparameters({"criterion": torch.nn.MSELoss()})
+
+
+def returns(fabric):
+    return {"huge": 10**400, "nan": float("nan"), "fine": 1}
 
 
 def loop(fabric, steps: int = 20, seconds: float = 0.0, nan_at: int = -1, save: str = "", raises_on: int = -1):

@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.house import eventually
 from tests.training.reading import DATA, MODEL, PL, Reader, callback, reader
+from workers.host import RECIPES, TRAINING, Host, Recipe
+from workers.nursery_client import NurseryGone
 from workers.probes.training import training_probes
 from workers.training import check
 from workers.training.rules import DEFAULT_ALLOW
@@ -116,6 +120,45 @@ def test_a_module_that_fails_hangs_or_ends_its_process_is_told_as_that(
         found = on_worker(str(tmp_path), model={"class_path": f"{name}.Net"})
         assert len(found) == 1
         assert words in next(iter(found.values()))
+
+
+def test_a_source_that_kills_the_process_which_all_checks_come_from_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nursery is one that has loaded nothing, and the modules' deeds are errands."""
+    monkeypatch.setitem(RECIPES, TRAINING, Recipe("tests.training.errands:warm_nothing", "nothing", {}))
+    host = Host({}, devices=())
+    monkeypatch.setattr(check, "current_host", lambda: host)
+    monkeypatch.setattr(check, "IN_CHILD", "tests.training.errands:kill_the_nursery")
+    try:
+        for source, pointer in (("package", "/params/source"), (None, "/params/config")):
+            (fault,) = check.on_worker({}, [], source)["faults"]
+            assert fault["pointer"] == pointer
+            assert "ended the process that checks it" in fault["detail"]
+        monkeypatch.setattr(check, "IN_CHILD", "tests.training.errands:answer_wrongly")
+        (fault,) = check.on_worker({}, [], None)["faults"]
+        assert "expected" in fault["detail"]
+    finally:
+        host.close()
+    with pytest.raises(NurseryGone):
+        check.on_worker({}, [], None)
+
+
+def test_a_worker_that_leaves_says_nothing_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, TRAINING, Recipe("tests.training.errands:warm_nothing", "nothing", {}))
+    host = Host({}, devices=())
+    monkeypatch.setattr(check, "current_host", lambda: host)
+    monkeypatch.setattr(check, "IN_CHILD", "tests.training.errands:sleep_for_long")
+    nursery = host.nursery_for(TRAINING)
+    leaving = threading.Thread(target=lambda: (eventually(lambda: nursery._pieces), host.close()))
+    leaving.start()
+    with pytest.raises(NurseryGone):
+        check.on_worker({}, [], "package")
+    leaving.join()
+
+
+def test_a_book_that_a_module_raises_is_cut_short(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text("raise ImportError('x' * 100_000)")
+    (detail,) = on_worker(str(tmp_path), model={"class_path": "long.Net"}).values()
+    assert len(detail) == 2000
 
 
 def test_a_strategy_of_ones_own_obeys_the_rules_of_its_kind(reader: Reader, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class Job:
                 self.hosts["a"],
                 self.task,
                 self.execution,
-                self.events.append,
+                lambda event: self.take(event),
                 lambda: self.cluster,
                 errand if ":" in errand else f"{ERRANDS}:{errand}",
             )
@@ -160,6 +160,9 @@ class Job:
             if not self.cluster.gone:
                 assert {name: children(host) for name, host in self.hosts.items()} == before
                 assert not node_remote._stations
+
+    def take(self, event) -> None:
+        self.events.append(event)
 
     def begin(self, errand) -> tuple[threading.Thread, list]:
         ends: list = []
@@ -248,6 +251,22 @@ def test_what_ranks_of_other_nodes_say_is_heard(job):
     said = {event["data"]["message"] for event in one.events if event["type"] == "log"}
     assert {"this is rank 0", "this is rank 1"} <= said
     assert not [event for event in one.events if event["type"] == "beat"]
+
+
+def test_what_is_no_event_does_not_become_one_and_an_event_that_is_not_taken_ends_nothing(job):
+    one = job(nodes=2, devices=1)
+
+    def relay(message):
+        Job.take(one, message)
+        raise ValueError("not today")
+
+    one.take = relay
+    assert one.run("scribble")["summary"] == {"metrics": {}}
+    assert [event["data"] for event in one.events] == [
+        {"phase": "preparing"},
+        {"message": "Nothing was to prepare."},
+        {"phase": "starting"},
+    ]
 
 
 def test_a_stop_is_asked_of_all_ranks_and_keeps_the_checkpoint(job):

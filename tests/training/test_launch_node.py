@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.house import eventually
-from workers.nursery_client import Nursery
+from workers.nursery_client import Nursery, Piece
 from workers.training import failures
 from workers.training.node import NodeSupervisor
 from workers.training.node_messages import ASKED, NodeEnd, NodeWork, Patience, RankWork
@@ -130,7 +130,49 @@ def test_a_stall_is_found_and_names_the_rank(node):
     problem = one.problem()
     assert problem["type"] == "/problems/training-stalled"
     assert problem["rank"] == 1
+    assert "rank 1 stood at step 2" in problem["detail"]
+    assert "Rank 1 is behind all others" in problem["detail"]
     assert "wait_for_godot" in one.log(1)
+
+
+@pytest.mark.parametrize("steps", [(7, 6), (6, 6)])
+def test_of_ranks_that_wait_for_each_other_the_facts_are_told(node, steps):
+    one = node("wait_for_the_other", stall=0.8, steps=steps)
+    problem = one.problem()
+    assert problem["type"] == "/problems/training-stalled"
+    assert f"Rank 0 stood at step {steps[0]}, rank 1 stood at step {steps[1]}." in problem["detail"]
+    assert "rank-0.log, rank-1.log" in problem["detail"]
+    assert ("behind" in problem["detail"]) == (steps == (7, 6))
+    assert problem.get("rank") == (1 if steps == (7, 6) else None)
+    assert "wait_for_godot" in one.log(0)
+    assert "wait_for_godot" in one.log(1)
+
+
+def test_what_killed_ranks_leave_in_their_temporary_folder_goes_with_them(node):
+    one = node("leave_temporary_files")
+    one.run()
+    (folder,) = {each["message"]["data"]["message"] for each in one.heard if each["type"] == "said"}
+    assert len(folder) < 60
+    assert not Path(folder).exists()
+
+
+def test_a_rank_that_writes_what_is_no_message_is_heard_on(node):
+    one = node("scribble")
+    end = one.run()
+    assert [rank.code for rank in end.ranks] == [0, 0]
+    assert all(rank.clean and rank.stepped for rank in end.ranks)
+
+
+def test_a_rank_that_cannot_be_heard_has_failed_and_the_others_end(node, monkeypatch):
+    def deaf(self, listener):
+        raise KeyError("banana")
+
+    hear = Piece.hear
+    monkeypatch.setattr(Piece, "hear", lambda self, listener: (deaf if listener.args == (1,) else hear)(self, listener))
+    problem = node("train").problem()
+    assert problem["type"] == "/problems/training-failed"
+    assert problem["rank"] == 1
+    assert "KeyError: 'banana'" in problem["detail"]
 
 
 def test_what_ignores_term_is_killed_with_its_helpers_wherever_they_hide(node):

@@ -1,8 +1,11 @@
 """The whole launch with real ranks: a host's own training nursery, torch's store, gloo, Lightning."""
 
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import psutil
@@ -14,7 +17,7 @@ from tests.training.test_gang import Job
 from workers import agent as agents
 from workers.agent import Agent
 from workers.host import TRAINING, Host
-from workers.training import node_remote
+from workers.training import node_remote, node_temporary
 from workers.training.drive_judge import Failed, Stopped
 from workers.training.metrics import read
 from workers.training.node_messages import RANK
@@ -117,12 +120,22 @@ def test_the_traceback_of_the_one_rank_that_raises_is_the_jobs(train):
     assert {"log.txt", "rank-1.log", "metrics.csv"} <= {artifact["name"] for artifact in failure.value.artifacts}
 
 
-def test_a_rank_that_is_killed_is_the_cause_and_its_loaders_go_with_it(train, tmp_path):
+def test_a_rank_that_is_killed_is_the_cause_and_its_loaders_go_with_it(train, tmp_path, monkeypatch):
+    removed: list[tuple[str, list[str]]] = []
+
+    def rmtree(folder, **about):
+        removed.append((folder, os.listdir(folder)))
+        shutil.rmtree(folder, **about)
+
+    monkeypatch.setattr(node_temporary, "shutil", SimpleNamespace(rmtree=rmtree))
     init = {"at": 7, "rank": 1, "marker": str(tmp_path / ".died")}
     with pytest.raises(Failed) as failure:
         train(told=config("Dies", init=init, rows={"workers": 1}), devices=2).run(RANK)
     assert failure.value.problem["type"] == "/problems/rank-killed"
     assert failure.value.problem["rank"] == 1
+    ((folder, left),) = removed
+    assert [name for name in left if name.startswith("pymp-")]  # what multiprocessing of a killed rank leaves
+    assert not os.path.exists(folder)
 
 
 def test_nothing_of_it_listens_beyond_this_machine(train):

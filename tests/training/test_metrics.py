@@ -17,10 +17,14 @@ class Told:
 
     def __init__(self) -> None:
         self.events: list[tuple[str, float, int]] = []
+        self.warnings: list[tuple[str, int]] = []
 
     def metric(self, name: str, value: float, step: int, epoch: int | None) -> bool:
         self.events.append((name, value, step))
         return True
+
+    def warning(self, message: str, **data: Any) -> None:
+        self.warnings.append((data["metric"], data["step"]))
 
 
 def table(folder: Path, told: Any = None, seen: dict[str, int] | None = None) -> MetricsTable:
@@ -58,6 +62,17 @@ def test_what_is_not_finite_is_kept_in_the_table(tmp_path: Path) -> None:
     row = next(read(tmp_path / "metrics.csv"))
     assert math.isnan(row["a"])
     assert (row["b"], row["c"]) == (math.inf, -math.inf)
+
+
+def test_a_loss_that_is_not_finite_is_told_once(tmp_path: Path) -> None:
+    told = Told()
+    metrics = table(tmp_path, told)
+    for step in range(4):
+        metrics.note(
+            step, 0, {"a_Loss": math.nan if step else 1.0, "loss": -math.inf if step > 1 else 0.0, "a": math.nan}
+        )
+    metrics.close()
+    assert told.warnings == [("a_Loss", 1), ("loss", 2)]
 
 
 def test_an_attempt_takes_over_the_rows_up_to_its_checkpoint(tmp_path: Path) -> None:

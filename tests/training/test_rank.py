@@ -93,6 +93,17 @@ def test_the_best_checkpoint_is_that_of_the_least_validation_loss(ranks: Ranks) 
     assert run.value["summary"]["best"].endswith(f"-step={best + 1}.ckpt")
 
 
+def test_metrics_of_odd_names_do_not_take_the_place_of_steps_and_epochs(ranks: Ranks) -> None:
+    run = ranks.run(config("LogsOddNames"))
+    for name in ("train_loss", "val_loss"):
+        wanted = list(range(20)) if name == "train_loss" else [9, 19]
+        assert [(e["step"], e["epoch"]) for e in run.events("metric") if e["name"] == name] == [
+            (step, step // 10) for step in wanted
+        ]
+        assert [step for step, _ in run.column(name)] == wanted
+    assert {event["name"] for event in run.events("metric")} == {"train_loss", "val_loss", "mean_x"}
+
+
 def test_checkpointing_that_was_declined_leaves_none(ranks: Ranks) -> None:
     run = ranks.run(config(enable_checkpointing=False))
     assert run.value["summary"]["checkpoints"] == []

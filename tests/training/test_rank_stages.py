@@ -74,6 +74,15 @@ def test_a_function_under_fabric(ranks: Ranks, world: int) -> None:
     assert json.loads((run.folder / "result.json").read_text())["checkpoints"] == ["kept.ckpt"]
 
 
+def test_a_functions_odd_numbers_are_told(ranks: Ranks) -> None:
+    asked = {"fabric": {}, "function": {"call_path": f"{TOYS}.returns", "kwargs": {}}}
+    run = ranks.run(asked, mode="fabric")
+    assert run.value["summary"]["metrics"] == {"fine": 1.0, "nan": None}
+    first, second = (event["message"] for event in run.events("warning"))
+    assert first == "no numbers, and so no metrics: huge"
+    assert "nan is nan" in second
+
+
 def test_a_function_goes_on_from_what_it_saved(ranks: Ranks) -> None:
     run = ranks.run(function(save="kept.ckpt", steps=8), 2, mode="fabric")
     after = ranks.run(function(steps=20), 2, mode="fabric", **going_on_from(run))

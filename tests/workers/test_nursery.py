@@ -1,5 +1,6 @@
 """The nursery: children that start at once, say what they do, and die when told to, with all they started."""
 
+import json
 import os
 import signal
 import subprocess
@@ -162,6 +163,39 @@ def test_an_ending_says_what_the_system_says(nursery):
     assert nursery.fork(f"{ERRANDS}:die", []).hear(lambda message: None) == Ending(None, -9, False)
     ending = nursery.fork(f"{ERRANDS}:answer", [1]).hear(lambda message: None)
     assert ending == Ending({"type": "returned", "value": 1}, 0, False)
+
+
+def test_what_has_not_the_form_of_a_message_is_passed_over(nursery, tmp_path):
+    spec = {"rank": 1, "folder": str(tmp_path)}
+    heard: list[dict] = []
+    ending = nursery.fork("tests.training.errands:scribble", [spec]).hear(heard.append)
+    assert ending.code == 0
+    assert ending.answer is not None
+    assert ending.answer["value"]["end"] == "finished"
+    assert [json.dumps(message, allow_nan=False) for message in heard]
+    assert all(isinstance(message["type"], str) and isinstance(message["data"], dict) for message in heard)
+    assert heard[-1] == {"type": "beat", "data": {"rank": 1, "step": 1, "stage": "fit"}}
+    assert {"type": "banana", "data": {}} in heard  # whoever listens knows which types there are
+
+
+def test_a_line_without_an_end_is_no_reason_to_remember_all_of_it(nursery):
+    heard: list[dict] = []
+    ending = nursery.fork("tests.training.errands:never_end_a_line", [{}]).hear(heard.append)
+    assert [message["data"]["message"] for message in heard] == ["still here"]
+    assert ending == Ending({"type": "returned", "value": "done"}, 0, False)
+
+
+def test_a_listener_that_fails_hears_on_and_the_child_has_its_end(nursery, caplog):
+    heard: list[str] = []
+
+    def fail(message: dict) -> None:
+        heard.append(message["type"])
+        raise KeyError("banana")
+
+    ending = nursery.fork(f"{ERRANDS}:talk", []).hear(fail)
+    assert ending == Ending({"type": "returned", "value": "done"}, 0, False)
+    assert heard == ["phase", "progress", "log", "warning"]
+    assert caplog.text.count("could not be taken") == 1
 
 
 def test_a_nursery_may_have_an_environment_of_its_own(monkeypatch):

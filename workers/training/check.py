@@ -11,11 +11,13 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, ValidationError
 
 from workers import hardware
-from workers.contract import TrainingParams
-from workers.host import current_host
+from workers.contract import Message, TrainingParams
+from workers.host import TRAINING, current_host
 from workers.nursery_client import NurseryGone, PieceFailed, PieceKilled
 from workers.training.rules import Machine, decide
 from workers.training.rules.pointers import CONFIG
@@ -26,6 +28,31 @@ PACKAGES: Final = ("deepspeed", "transformer_engine", "bitsandbytes")
 """What some strategies and precisions need beyond Lightning."""
 CHILD_SECONDS: Final = 10.0
 """Reading a configuration takes a second; importing a user's own modules should not take many more."""
+IN_CHILD: Final = "workers.training.checking:in_child"
+SOURCE: Final = "/params/source"
+LONGEST: Final = 2000
+"""Characters of a sentence. What a module raises while it is imported may be a book."""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+Sentence = Annotated[str, AfterValidator(_shortened)]
+
+
+class Found(Message):
+    """A fault, as the one who asks reads it."""
+
+    pointer: str
+    detail: Sentence
+
+
+class Answer(Message):
+    """What a check found. It comes from a process in which a user's modules ran, and so perhaps from them."""
+
+    faults: list[Found]
+    warnings: list[Sentence]
 
 
 def this_machine() -> Machine:
@@ -45,27 +72,33 @@ def on_worker(params: dict[str, Any], allow: list[str], source: str | None) -> d
 
     Returns `{"faults": [{"pointer", "detail"}], "warnings": [sentence]}`.
     """
-    piece = current_host().nursery_for("training").fork("workers.training.checking:in_child", [params, allow, source])
+    piece = current_host().nursery_for(TRAINING).fork(IN_CHILD, [params, allow, source])
     limit = threading.Timer(CHILD_SECONDS, piece.kill)
     limit.daemon = True
     limit.start()
     try:
-        answer: dict[str, Any] = piece.follow(lambda message: None)
-        return answer
+        return Answer.model_validate(piece.follow(lambda message: None)).model_dump()
     except PieceKilled:
         return _refused(f"Importing its classes took longer than {CHILD_SECONDS:.0f} seconds, and was ended.")
     except NurseryGone:
-        raise
+        current_host().is_warm(TRAINING)  # another one begins; raises where it went because this worker leaves
+        what = "this source" if source else "its classes"
+        told = (
+            f"Importing {what} ended the process that checks it, and with it the one that all checks are forked from."
+        )
+        return _refused(told, SOURCE if source else CONFIG)
+    except ValidationError:
+        return _refused("Importing its classes wrote something else where the answer of the check is expected.")
     except PieceFailed as failed:
-        return _refused(f"Reading it failed: {failed.problem['detail']}")
+        return _refused(f"Reading it failed: {failed.problem.get('detail')}")
     except Exception as ended:  # a module that ends its process while it is imported
         return _refused(f"Importing its classes ended the process that did it: {ended}")
     finally:
         limit.cancel()
 
 
-def _refused(detail: str) -> dict[str, Any]:
-    return {"faults": [{"pointer": CONFIG, "detail": detail}], "warnings": []}
+def _refused(detail: str, pointer: str = CONFIG) -> dict[str, Any]:
+    return Answer(faults=[Found(pointer=pointer, detail=detail)], warnings=[]).model_dump()
 
 
 # ---- as a command ----------------------------------------------------------------------------------------------

@@ -58,14 +58,14 @@ def _rename(state: dict[str, Any], brought: dict[str, str], earlier: Path, folde
 
 def best_of(trainer: Any, folder: Path) -> Path | None:
     """The best checkpoint that the callbacks know of, with a finite score, where there is one, and finite weights."""
-    for path in _candidates(trainer):
+    for path in _candidates(trainer, folder):
         if path.exists() and path.is_relative_to(folder) and has_finite_weights(path):
             return path
-    last = folder / LAST
-    return last if last.exists() and has_finite_weights(last) else None
+    return None
 
 
-def _candidates(trainer: Any) -> Iterator[Path]:
+def _candidates(trainer: Any, folder: Path) -> Iterator[Path]:
+    newest = []
     for callback in trainer.checkpoint_callbacks:
         scores = {name: float(score) for name, score in getattr(callback, "best_k_models", {}).items()}
         sign = -1 if getattr(callback, "mode", "min") == "max" else 1
@@ -73,4 +73,14 @@ def _candidates(trainer: Any) -> Iterator[Path]:
         yield from (Path(name) for name in sorted(finite, key=lambda name: sign * scores[name]))
         best = getattr(callback, "best_model_path", "")
         if best and best not in scores:
-            yield Path(best)
+            newest.append(Path(best))
+    # These have no scores of their own, and are no better than what the training has come to.
+    if _score_is_finite(trainer):
+        yield from (*newest, folder / LAST)
+
+
+def _score_is_finite(trainer: Any) -> bool:
+    """Whether no score by which a checkpoint would be judged is NaN or infinite at the end."""
+    names = {"val_loss", *(getattr(each, "monitor", None) for each in trainer.checkpoint_callbacks)}
+    found = (trainer.callback_metrics.get(name) for name in names if name)
+    return all(math.isfinite(float(score)) for score in found if score is not None)

@@ -1,6 +1,5 @@
 """A callback that comes after all others, and so saves what they all have come to; it also stops."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from workers.training.checkpoints import WRITING, size_of, take_place
 from workers.training.conductor import any_rank
 from workers.training.conductor_post import Post
 from workers.training.spec import LAST
+from workers.training.uneven import knows_of_more
 
 
 class Saving:
@@ -25,7 +25,10 @@ class Saving:
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loop, post = trainer.fit_loop.epoch_loop, self._post
         if loop._num_ready_batches_reached():
-            post.ends.ended(wait=trainer.num_training_batches == math.inf)
+            post.ends.ended()
+        elif post.ends.uncertain and not loop._is_training_done and knows_of_more(trainer):
+            # What comes next may be a collective that a rank at its end does not join.
+            post.ends.batch(trainer.current_epoch, batch_idx + 2)
         # A checkpoint between gradients that are still added up would lose them. One after an epoch's last batch would have the
         # validation left out when it is gone on from; that batch has `on_train_epoch_end` coming.
         if not post.accumulates and not loop._is_training_done:
@@ -59,6 +62,5 @@ class Saving:
         else:
             values = {name: float(value) for name, value in connector.metrics["log"].items()}
         if post.table:
-            epoch = values.pop("epoch", self._trainer.current_epoch)
-            post.table.note(post.steps - 1, int(epoch), values)
+            post.table.note(post.steps - 1, self._trainer.current_epoch, values)
             post.table.flush()

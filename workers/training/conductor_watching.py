@@ -8,7 +8,7 @@ from typing import Any
 from workers.training.checkpoint_position import Position
 from workers.training.checkpoint_state import relocate
 from workers.training.conductor_post import Post
-from workers.training.uneven import compare_lengths
+from workers.training.uneven import compare_lengths, may_be_uneven
 
 STATE_KEY = "tidemill"
 
@@ -41,7 +41,8 @@ class Watching:
     def on_train_start(self, trainer: Any, module: Any) -> None:
         compare_lengths(trainer.num_training_batches)
         spec, post = self._post.spec, self._post
-        if trainer.num_training_batches == math.inf:
+        if may_be_uneven(trainer):
+            post.ends.uncertain = True
             post.reporter.each_second = post.ends.publish
         if spec.resumes and spec.metrics_before and post.table:
             post.table.adopt(Path(spec.metrics_before), post.steps)
@@ -85,6 +86,7 @@ class Watching:
     on_test_batch_end = on_validation_batch_end
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
+        self._post.ends.ended()  # of a loader that has fewer batches than it says, only now
         self._post.losses.check()
 
     def on_validation_start(self, trainer: Any, module: Any) -> None:

@@ -1,6 +1,7 @@
 """A training attempt from its claim to its end, on the first worker of its gang: prepare, run the ranks, say how it ended."""
 
 import contextlib
+import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from workers.nursery_client import Nursery, NurseryGone, PieceFailed, PieceKille
 from workers.spread.base import Cluster
 from workers.training import keeper
 from workers.training.drive_artifacts import artifacts_below
+from workers.training.drive_events import is_event
 from workers.training.drive_judge import Failed, Stopped, judge
 from workers.training.drive_prepared import Prepared, needs_preparing
 from workers.training.drive_specs import STOP_FILE, works_of
@@ -28,10 +30,10 @@ from workers.training.spec import SHARED_LOG
 
 PREPARE: Final = "workers.training.drive_prepare:prepare"
 LOOK_SECONDS: Final = 0.05
-TOLD: Final = frozenset({"phase", "progress", "log", "metric", "artifact", "warning"})
-"""Messages of ranks that are events of the job."""
 
 Relay = Callable[[dict[str, Any]], None]
+
+log = logging.getLogger(__name__)
 
 
 def drive(
@@ -142,13 +144,18 @@ class Drive:
     # ---- what it says ------------------------------------------------------------------------------------------
 
     def relay(self, message: dict[str, Any]) -> None:
-        if message["type"] in TOLD:
+        """Never raises: it is called in the middle of what must come to an end."""
+        if not is_event(message):
+            return
+        try:
             self._relay(message)
+        except Exception:
+            log.exception("an event of attempt %s was left out", self.task.attempt)
 
     def phase(self, name: str) -> None:
-        self._relay({"type": "phase", "data": {"phase": name}})
+        self.relay({"type": "phase", "data": {"phase": name}})
 
     def say(self, line: str) -> None:
         with contextlib.suppress(OSError), open(self.folder / SHARED_LOG, "a", encoding="utf-8") as shared:
             shared.write(f"{line}\n")
-        self._relay({"type": "log", "data": {"message": line}})
+        self.relay({"type": "log", "data": {"message": line}})

@@ -1,6 +1,7 @@
 """The environment of training processes: what they keep of the worker's, and what `torchrun` would have given a rank."""
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -77,6 +78,8 @@ def of_rank(spec: RankSpec) -> dict[str, str]:
         # The order in which devices were told and leased.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
+    if spec.temporary:
+        variables["TMPDIR"] = spec.temporary
     if spec.interface:
         variables |= {"GLOO_SOCKET_IFNAME": spec.interface, "NCCL_SOCKET_IFNAME": spec.interface}
     return variables
@@ -93,3 +96,4 @@ def take_on(spec: RankSpec) -> None:
     kept, told = clean(os.environ), of_rank(spec)
     os.environ.clear()
     os.environ.update(kept | told)
+    tempfile.tempdir = None  # to be found anew: the parent may have looked

@@ -1,5 +1,7 @@
 """Fabric with our part in it: every `backward` is a step, every `save` is told of, every `log` is a metric."""
 
+import contextlib
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -105,6 +107,9 @@ def run(fabric: RankFabric, function: Callable[..., Any], kwargs: Mapping[str, A
     values = numbers(returned)
     if lost := [str(name) for name in returned if str(name) not in values]:
         fabric.post.reporter.warning(f"no numbers, and so no metrics: {', '.join(lost[:20])}")
+    if odd := [name for name, value in values.items() if not math.isfinite(value)]:
+        told = ", ".join(f"{name} is {values[name]}" for name in odd[:20])
+        fabric.post.reporter.warning(f"returned, but no finite numbers, and so null in the result: {told}")
     return values
 
 
@@ -114,7 +119,8 @@ def numbers(metrics: Mapping[Any, Any]) -> dict[str, float]:
     for name, value in metrics.items():
         item = value.item() if hasattr(value, "item") and getattr(value, "size", None) and _single(value) else value
         if isinstance(item, int | float):
-            found[str(name)] = float(item)
+            with contextlib.suppress(OverflowError):  # an integer beyond all floats
+                found[str(name)] = float(item)
     return found
 
 

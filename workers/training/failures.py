@@ -1,7 +1,7 @@
 """What a training job's failure is called: from how all its ranks ended to the one problem that says why."""
 
 import signal
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from workers.failures import JobFailure, OutOfMemory
@@ -11,22 +11,30 @@ from workers.training.node_messages import RankEnd
 from workers.training.node_watch import Watch
 
 
-def stuck(ranks: Sequence[int], watch: Watch, now: float) -> dict[str, Any]:
-    """The problem of ranks that made no step in time."""
-    who = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
-    logs = ", ".join(f"rank-{rank}.log" for rank in ranks)
+def stuck(living: Collection[int], watch: Watch, now: float) -> dict[str, Any]:
+    """The problem of a node's ranks of which some made no step in time. One that waits for another is as silent as the one it waits for,
+    so facts are told of all, and a name only where one is behind all others."""
+    logs = ", ".join(f"rank-{rank}.log" for rank in sorted(living))
+    where = f"The stack of each rank stands at the end of its log ({logs})."
     if not watch.steps:
-        failure: JobFailure = TrainingHung(
-            f"No first step of {who} within the start_seconds of {watch.start_seconds:g}. Where it waits stands at the end of {logs}. "
-            "Where loading takes that long, allow more start_seconds."
-        )
-    else:
-        ago = now - min((watch.steps[rank] for rank in ranks if rank in watch.steps), default=watch.began)
-        failure = TrainingStalled(
-            f"No step of {who} for {ago:.0f} s, longer than the stall_seconds of {watch.stall_seconds:g}. Where it waits stands at the "
-            f"end of {logs}. Where a step, a validation or a save takes that long, allow more stall_seconds."
-        )
-    return {**failure.problem(), "rank": ranks[0]}
+        who = "any rank here" if len(living) > 1 else f"rank {min(living)}"
+        told = f"No first step of {who} within the start_seconds of {watch.start_seconds:g}. {where}"
+        return TrainingHung(f"{told} Where loading takes that long, allow more start_seconds.").problem()
+    ago = now - min(watch.due(rank) for rank in living) + watch.stall_seconds
+    nobody = "Not all ranks here made a step" if len(living) > 1 else f"No step of rank {min(living)}"
+    stood = [
+        f"rank {rank} {f'stood at step {watch.stood[rank]}' if rank in watch.stood else 'told of no step'}"
+        f"{'' if rank in living else ' when it ended'}"
+        for rank in sorted({*living, *watch.stood})
+    ]
+    behind = watch.behind(living)
+    suspect = "" if behind is None else f" Rank {behind} is behind all others: look there first."
+    failure = TrainingStalled(
+        f"{nobody} for {ago:.0f} s, longer than the stall_seconds of {watch.stall_seconds:g}. "
+        f"{', '.join(stood).capitalize()}.{suspect} {where} "
+        "Where a step, a validation or a save takes that long, allow more stall_seconds."
+    )
+    return failure.problem() if behind is None else {**failure.problem(), "rank": behind}
 
 
 def problem_of(ends: Collection[RankEnd], found: dict[str, Any] | None, strategy: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ class MetricsTable:
         """`last`: the newest value of each metric."""
         self._reporter, self._told = reporter, dict(told)
         self._columns: list[str] = list(FIXED)
+        self._warned: set[str] = set()
         self._row: dict[str, Any] = {}
         self._settled: list[str] = []
         self._descriptor, self._end, self._flushed = -1, 0, 0.0
@@ -29,6 +31,8 @@ class MetricsTable:
 
     def note(self, step: int, epoch: int | None, values: Mapping[str, float]) -> None:
         """These values belong to `step`. To note a value twice does no harm."""
+        # A metric of that name would take the place of the row's own.
+        values = {name: value for name, value in values.items() if name not in FIXED}
         if not values:
             return
         if self._row and self._row["step"] != step:
@@ -39,6 +43,9 @@ class MetricsTable:
         self._row = self._row or {"step": step, "epoch": epoch}
         self._row.update(values)
         self._remember(step, epoch, values)
+        for name, value in values.items():
+            if "loss" in name.lower() and name not in self._warned and not math.isfinite(value):
+                self._warn(name, value, step, epoch)
         if time.monotonic() - self._flushed > FLUSH_SECONDS:
             self.flush()
 
@@ -68,6 +75,13 @@ class MetricsTable:
         for name, value in values.items():
             if step > self._told.get(name, -1) and self._reporter.metric(name, value, step, epoch):
                 self._told[name] = step
+
+    def _warn(self, name: str, value: float, step: int, epoch: int | None) -> None:
+        """Once of each metric: the loss that is trained by is judged elsewhere, and others may be NaN while it is a number."""
+        self._warned.add(name)
+        told = "NaN" if math.isnan(value) else "infinite"
+        message = f"the metric {name} is {told} at step {step}; it is not told again"
+        self._reporter.warning(message, step=step, epoch=epoch, value=told, metric=name)
 
     def _settle(self) -> None:
         data = "".join(self._settled).encode()

@@ -5,6 +5,8 @@ from typing import Any
 
 from workers.training.conductor_post import Post
 
+FIXED = frozenset({"step", "epoch"})
+
 
 class Logging:
     """Mixed into `Logger` of the Trainer's namespace."""
@@ -23,8 +25,13 @@ class Logging:
 
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
         values = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
+        trainer, connector = self._trainer, self._trainer._logger_connector
         epoch = values.pop("epoch", None)
-        if self._post.table is None or (epoch is None and self._trainer.evaluating):
+        of_batch = trainer.evaluating and connector._first_loop_iter is not None
+        if FIXED & connector._logged_metrics.keys() and not of_batch:
+            # Lightning has taken a metric that is called `step` or `epoch` for the row's own.
+            step, epoch = trainer.fit_loop.epoch_loop._batches_that_stepped, trainer.current_epoch
+        if self._post.table is None or of_batch or (epoch is None and trainer.evaluating):
             return  # of single batches of an evaluation: their steps are others than the training's
         if step is None:
             step = max(self._post.steps - 1, 0)

@@ -1,6 +1,7 @@
 """The supervisor of one node: forks its ranks, hears what they say, finds those that are stuck, and sees to it that all of them end."""
 
 import contextlib
+import logging
 import queue
 import signal
 import threading
@@ -12,7 +13,7 @@ from typing import Any, Final
 from workers.nursery_client import Ending as ChildEnding
 from workers.nursery_client import Nursery, NurseryGone, Piece
 from workers.training import failures
-from workers.training.failures_named import NURSERY_GONE
+from workers.training.failures_named import NURSERY_GONE, TrainingFailed
 from workers.training.node_messages import (
     PEER_FAILED,
     STUCK,
@@ -23,7 +24,10 @@ from workers.training.node_messages import (
     RankWork,
     killed_for_memory,
 )
+from workers.training.node_temporary import private_folder
 from workers.training.node_watch import Ending, Watch
+
+log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS: Final = 1.0
 MOST_AT_ONCE: Final = 1000
@@ -53,17 +57,18 @@ class NodeSupervisor:
 
     def run(self) -> NodeEnd:
         """Returns when every rank has ended, with all it started."""
-        try:
-            return self._run()
-        except BaseException:
-            for piece in self._pieces.values():
-                piece.kill()
-            raise
+        with private_folder() as temporary:
+            try:
+                return self._run(temporary)
+            except BaseException:
+                for piece in self._pieces.values():
+                    piece.kill()
+                raise
 
-    def _run(self) -> NodeEnd:
+    def _run(self, temporary: str | None) -> NodeEnd:
         self._watch = Watch(self._work.start_seconds, self._work.stall_seconds, time.monotonic())
         for each in self._work.ranks:
-            self._fork(each)
+            self._fork(each, temporary)
         while living := self._pieces.keys() - self._ends.keys():
             self._hear(min(self._ending.next_due(), self._next_stuck(living)))
             self._look(time.monotonic())
@@ -71,9 +76,9 @@ class NodeSupervisor:
         lost = NURSERY_GONE if any(rank.code is None for rank in ranks) else None
         return NodeEnd(node=self._work.node, ranks=ranks, problem=self._stuck, lost=lost)
 
-    def _fork(self, work: RankWork) -> None:
+    def _fork(self, work: RankWork, temporary: str | None) -> None:
         try:
-            piece = self._nursery.fork(self._work.call, [work.spec], work.log)
+            piece = self._nursery.fork(self._work.call, [{**work.spec, "temporary": temporary}], work.log)
         except NurseryGone:
             gone = RankEnd(rank=work.rank, node=self._work.node, at=time.time())
             self._ends[work.rank] = gone
@@ -85,12 +90,25 @@ class NodeSupervisor:
     # ---- one thread for each rank ------------------------------------------------------------------------------
 
     def _follow(self, rank: int, piece: Piece) -> None:
-        child = piece.hear(partial(self._said, rank))
+        try:
+            child = piece.hear(partial(self._said, rank))
+        except Exception as fault:  # whatever it is, this rank has an end, and so has the gang
+            log.exception("rank %d cannot be heard any longer", rank)
+            child = self._unheard(rank, piece, fault)
         self._inbox.put(lambda: self._ended(rank, child))
+
+    def _unheard(self, rank: int, piece: Piece, fault: Exception) -> ChildEnding:
+        words = (
+            f"Rank {rank} was ended, for its supervisor could not hear it any longer ({type(fault).__name__}: {fault})."
+        )
+        piece.kill()
+        piece.ended.wait()
+        problem = {**TrainingFailed(words).problem(), "at": time.time()}
+        return ChildEnding({"type": "raised", "problem": problem}, piece.code, piece.killed)
 
     def _said(self, rank: int, message: dict[str, Any]) -> None:
         kind, now = message["type"], time.monotonic()
-        self._inbox.put(lambda: self._watch.heard(rank, kind, now))
+        self._inbox.put(lambda: self._watch.heard(rank, kind, now, message["data"].get("step")))
         if kind not in KEPT_HERE:
             self._tell({"type": "said", "rank": rank, "message": message})
 
@@ -107,8 +125,8 @@ class NodeSupervisor:
 
     def _look(self, now: float) -> None:
         living = self._pieces.keys() - self._ends.keys()
-        if not self._ending.decided and (stuck := self._watch.stuck(living, now)):
-            self._stuck = {**failures.stuck(stuck, self._watch, now), "at": time.time()}
+        if not self._ending.decided and self._watch.stuck(living, now):
+            self._stuck = {**failures.stuck(living, self._watch, now), "at": time.time()}
             for rank in living:
                 self._pieces[rank].signal(signal.SIGUSR1)  # it prints where it is
             self._ending.hasten(STUCK, now)

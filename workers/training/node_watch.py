@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from workers.training.node_messages import Patience
 
@@ -20,10 +20,15 @@ class Watch:
     began: float
     steps: dict[int, float] = field(default_factory=dict)
     """rank → when it last made one."""
+    stood: dict[int, int] = field(default_factory=dict)
+    """rank → the number of the last step that it told of."""
 
-    def heard(self, rank: int, kind: str, now: float) -> None:
+    def heard(self, rank: int, kind: str, now: float, step: Any = None) -> None:
+        """`step` is what a rank calls it, which a job's own code may have done."""
         if kind in STEPS:
             self.steps[rank] = now
+            if isinstance(step, int):
+                self.stood[rank] = step
 
     def due(self, rank: int) -> float:
         """When this rank is stuck, unless it makes a step before. One that never told of a step is judged by those that did:
@@ -38,6 +43,11 @@ class Watch:
 
     def next_due(self, living: Collection[int]) -> float:
         return min((self.due(rank) for rank in living), default=NEVER)
+
+    def behind(self, living: Collection[int]) -> int | None:
+        """The one rank that stands at an earlier step than all others here, where there is one and it has not ended."""
+        earliest = [rank for rank, step in self.stood.items() if step == min(self.stood.values())]
+        return earliest[0] if len(earliest) == 1 < len(self.stood) and earliest[0] in living else None
 
 
 @dataclass

@@ -9,24 +9,41 @@ from typing import BinaryIO, TextIO
 from workers.training.reporting import RankReporter
 from workers.training.spec import SHARED_LOG, RankSpec
 
+MAX_PENDING = 8_192
+"""Of a line without an end, so many characters wait for it; then they are a line."""
+
 
 class Echo(io.TextIOBase):
     """Standard output or error of a rank. `own` is what it was: the rank's log."""
 
     def __init__(self, own: TextIO, shared: int, prefix: str, reporter: RankReporter) -> None:
         self._own, self._shared, self._prefix, self._reporter = own, shared, prefix, reporter
-        self._pid, self._begun = os.getpid(), ""
+        self._pid, self._begun = os.getpid(), list[str]()
+        self._pending = 0
 
     def write(self, text: str) -> int:
         self._own.write(text)
-        *lines, self._begun = (self._begun + text).split("\n")
+        *lines, rest = text.split("\n")
         for line in lines:
-            self._line(line)
+            self._line("".join((*self._begun, line)))
+            self._begun, self._pending = [], 0
+        self._begun.append(rest)
+        self._pending += len(rest)
+        if self._pending > MAX_PENDING:
+            self._cut()
         return len(text)
+
+    def _cut(self) -> None:
+        whole = "".join(self._begun)
+        bar = whole.rpartition("\r")[2]
+        if bar == whole or len(bar) > MAX_PENDING:
+            self._line(whole)
+            bar = ""
+        self._begun, self._pending = [bar], len(bar)
 
     def _line(self, line: str) -> None:
         # A progress bar draws over its line; what stays to be read is its last state.
-        line = line.rpartition("\r")[2].rstrip()
+        line = line.rstrip().rpartition("\r")[2]
         if not line:
             return
         # One write each: appends of several ranks do not mix.

@@ -84,8 +84,8 @@ class Rank:
             explained = self.post.ends.explain() if failed_together(fault) else None
             problem = rank_problems.problem_of(explained or fault, self.spec, self.building)
             if not isinstance(fault, JobFailure):
-                print(problem["traceback"], file=sys.stderr)  # noqa: T201 - into the rank's log
-            raise rank_problems.RankFailed(problem) from fault
+                print(problem.get("traceback") or problem["detail"], file=sys.stderr)  # noqa: T201 - into the rank's log
+            raise rank_problems.RankFailed(problem) from None  # its text may be anything, and is in the log
         finally:
             if self.post.table:
                 self.post.table.close()

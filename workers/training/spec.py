@@ -47,6 +47,8 @@ class RankSpec(Message):
     source: str | None = None
     """Folder of the uploaded package."""
     allow: list[str] = Field(default_factory=list)
+    temporary: str | None = None
+    """A folder of this node's ranks alone for what is temporary; its supervisor removes it once they have ended."""
     stop_file: str
     """Once it exists, all ranks are to stop. Only rank 0 looks."""
 

@@ -3,11 +3,14 @@
 import contextlib
 import math
 import time
+from typing import Any
 
 import torch.distributed as dist
+from torch.utils.data import DataLoader, IterableDataset
 
 from workers.failures import JobFailure
 from workers.training.conductor import store
+from workers.training.rank_words import text_of
 
 BEGUN = "tidemill/begun"
 
@@ -35,6 +38,18 @@ def compare_lengths(batches: float) -> None:
         raise UnevenBatches(", ".join(f"rank {rank} has {_number(n)} in an epoch" for rank, n in enumerate(lengths)))
 
 
+def may_be_uneven(trainer: Any) -> bool:
+    """Whether ranks may have different numbers of batches that `compare_lengths` did not see: iterables say no length, or a wrong one."""
+    loaders = trainer.fit_loop._combined_loader.flattened
+    return any(not isinstance(each, DataLoader) or isinstance(each.dataset, IterableDataset) for each in loaders)
+
+
+def knows_of_more(trainer: Any) -> bool:
+    """Whether the batch after this one is there already: Lightning looks ahead where a loader has no length."""
+    fetcher = trainer.fit_loop._data_fetcher
+    return bool(getattr(fetcher, "batches", None)) and trainer.num_training_batches == math.inf
+
+
 def _number(length: float) -> str:
     return f"{length:.0f}" if math.isfinite(length) else "an unknown number"
 
@@ -44,9 +59,12 @@ class EpochEnds:
 
     def __init__(self, rank: int) -> None:
         self._rank, self.epoch, self.batches = rank, 0, 0
+        self.uncertain = False
+        """Whether the loaders' lengths may be others than they say."""
+        self._ended = -1
 
     def batch(self, epoch: int, batches: int) -> None:
-        """One more has begun."""
+        """This rank has so many batches or more in this epoch."""
         self.epoch, self.batches = epoch, batches
 
     def publish(self) -> None:
@@ -55,12 +73,14 @@ class EpochEnds:
             with contextlib.suppress(RuntimeError):  # the store is gone, and so is the job
                 store().set(f"{BEGUN}/{self._rank}", f"{self.epoch} {self.batches}")
 
-    def ended(self, *, wait: bool) -> None:
-        """This rank's epoch is over. With `wait`, returns when that of the others is too, before a collective that would not match."""
-        if not _several():
+    def ended(self) -> None:
+        """This rank's epoch is over. Where it is `uncertain`, returns when that of the others is too, before a collective that would
+        not match."""
+        if not _several() or self._ended == self.epoch:
             return
+        self._ended = self.epoch
         store().set(self._key(self._rank), str(self.batches))
-        if not wait:
+        if not self.uncertain:
             return
         others = set(range(dist.get_world_size())) - {self._rank}
         while late := [rank for rank in others if not store().check([self._key(rank)])]:
@@ -106,7 +126,7 @@ def _several() -> bool:
 def failed_together(fault: BaseException) -> bool:
     """Whether `fault` is what a rank says when a collective failed, mostly because another rank is gone."""
     return isinstance(fault, dist.DistError) or (
-        isinstance(fault, RuntimeError) and any(word in str(fault) for word in PEER_WORDS)
+        isinstance(fault, RuntimeError) and any(word in text_of(fault) for word in PEER_WORDS)
     )
 
 
