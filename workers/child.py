@@ -42,7 +42,7 @@ def become(birth: Birth, fresh: Mapping[str, str] | None) -> NoReturn:
 def run(birth: Birth) -> NoReturn:
     """Never returns: `os._exit` runs none of the parent's exit handlers."""
     births.born_with, code = birth.born_with, 1
-    workers_log = os.fdopen(os.dup(2), "w")
+    workers_log = os.fdopen(os.dup(2), "w", errors="backslashreplace")
     try:
         os.setsid()
         prctl = ctypes.CDLL(None).prctl
