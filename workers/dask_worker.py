@@ -29,6 +29,10 @@ DASK_SETTINGS = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
+    # What computes is in children, so there is nothing to sample here a hundred times a second; nor need the loop be felt fifty times.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "2s",
 }
 SPARE_THREADS = 32
 """Of Dask's pool, which starts them as they are needed."""

@@ -24,6 +24,9 @@ SCHEDULER_SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
     # What the pieces of a job share stays with its own worker, however many copies others fetched.
     "DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False",
+    # An idle cluster leaves the cores to those who compute.
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s",
 }
 QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 """What Dask says of tasks and workers that end, the reconciler says better."""
