@@ -122,6 +122,15 @@ class Api(httpx.Client):
         return items
 
 
+def listening(processes: Sequence[psutil.Process]) -> set[str]:
+    """The addresses that these processes listen on. One that ends meanwhile listens no more."""
+    found: set[str] = set()
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found |= {c.laddr.ip for c in process.net_connections("inet") if c.status == "LISTEN"}
+    return found
+
+
 def eventually(look: Any, seconds: float = 20, pause: float = 0.05) -> Any:
     """What `look` returns once it is true; fails after `seconds`."""
     deadline = time.monotonic() + seconds

@@ -8,7 +8,7 @@ from app.engines.base import AskFailed, EngineDown
 from tests.chaos.acts import all_gone
 from tests.engines.clerk import HOLD, REFUSE
 from tests.engines.rig import Rig, ray_folders
-from tests.house import eventually
+from tests.house import eventually, listening
 
 
 def gone_within_two_seconds(rig: Rig, address: str) -> None:
@@ -83,8 +83,7 @@ def test_an_attempt_that_has_ended_and_is_forgotten_may_be_submitted_again(rig):
 
 def test_nothing_of_it_can_be_reached_from_outside(rig):
     rig.worker()
-    listening = {c.laddr.ip for p in rig.family() for c in p.net_connections("inet") if c.status == "LISTEN"}
-    assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
+    assert {address.removeprefix("::ffff:") for address in listening(rig.family())} == {"127.0.0.1"}
 
 
 def test_a_worker_that_is_killed_is_gone_at_once_and_a_new_one_comes(rig):

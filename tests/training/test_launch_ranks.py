@@ -11,7 +11,7 @@ from typing import ClassVar
 import psutil
 import pytest
 
-from tests.house import eventually
+from tests.house import eventually, listening
 from tests.training.ranks import TOYS, config
 from tests.training.test_gang import Job
 from workers import agent as agents
@@ -143,13 +143,8 @@ def test_nothing_of_it_listens_beyond_this_machine(train):
     thread, ends = job.begin(RANK)
     eventually(lambda: [event for event in job.events if event["type"] == "metric"], 60)
     nursery = psutil.Process(job.hosts["a"].nursery_for(TRAINING).process.pid)
-    listening = {
-        connection.laddr.ip
-        for process in nursery.children(recursive=True)
-        for connection in process.net_connections("inet")
-        if connection.status == "LISTEN"
-    }
+    addresses = listening(nursery.children(recursive=True))
     job.execution.stopping.set()
     thread.join(15)
     assert isinstance(ends[0], Stopped), ends
-    assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
+    assert {address.removeprefix("::ffff:") for address in addresses} <= {"127.0.0.1", "::1"}
