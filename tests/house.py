@@ -122,12 +122,12 @@ class Api(httpx.Client):
         return items
 
 
-def listening(processes: Sequence[psutil.Process]) -> set[str]:
-    """The addresses that these processes listen on. One that ends meanwhile listens no more."""
-    found: set[str] = set()
+def listening(processes: Sequence[psutil.Process]) -> list[str]:
+    """The address of each socket that these processes listen on. One that ends meanwhile listens no more."""
+    found: list[str] = []
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found |= {c.laddr.ip for c in process.net_connections("inet") if c.status == "LISTEN"}
+            found += [c.laddr.ip for c in process.net_connections("inet") if c.status == "LISTEN"]
     return found
 
 

@@ -79,6 +79,13 @@ def show(url: str) -> None:
     sys.stdout.writelines(f"{line}\n" for line in lines(found))
 
 
+def prove_training(url: str) -> None:
+    """Have the training probes run now: workers that have just joined run them when they have loaded torch."""
+    with httpx.Client(base_url=url, timeout=120, trust_env=False) as api:
+        answer = api.post("/capabilities/probes", json={"check": "training"}, headers={"Prefer": "wait=60"})
+        answer.raise_for_status()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m app.capabilities.table", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--server", help="its address; without it, a server is started for the purpose")
@@ -90,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("TIDEMILL_ENGINE", "dask,ray")
     server, url = start_server(options.home)
     try:
+        prove_training(url)
         show(url)
     finally:
         server.send_signal(signal.SIGTERM)

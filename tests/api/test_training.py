@@ -72,7 +72,7 @@ BY_THE_TABLE = {
         ),
         f"{TRAINER}/plugins/class_path",
     ),
-    "an absolute folder": (job({"default_root_dir": "/tmp/x"}), f"{TRAINER}/default_root_dir"),
+    "an absolute folder": (job({"default_root_dir": "/elsewhere"}), f"{TRAINER}/default_root_dir"),
     "a folder that climbs out": (
         job({"callbacks": [{**CALLBACK, "init_args": {"dirpath": "../x"}}]}),
         f"{TRAINER}/callbacks/0/init_args/dirpath",

@@ -46,7 +46,9 @@ def worker_of(house: House, job_id: str) -> psutil.Process:
 
 def test_nothing_of_an_embedded_cluster_can_be_reached_from_outside(two):
     """Whoever reaches a Dask scheduler or worker can run code there."""
-    assert listening(two.family()) == {"127.0.0.1"}
+    addresses = listening(two.family())
+    assert len(addresses) >= 4
+    assert set(addresses) == {"127.0.0.1"}
 
 
 def test_a_cancel_stops_a_kernel_within_two_seconds_and_the_worker_lives(two):

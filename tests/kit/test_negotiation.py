@@ -82,6 +82,6 @@ def test_no_accept_header_is_an_error(accept):
     "text", ['"\\' * 32_000, "a/b" + ";  " * 20_000 + "(", "a/b;q=1," * 8000, "a/b;" + "q=" * 30_000]
 )
 def test_no_header_takes_long(text):
-    start = time.thread_time()  # of this thread alone; what would be quadratic takes minutes
+    start = time.thread_time()  # of this thread alone: others of the process may be at work
     best_match(text, OFFERS)
-    assert time.thread_time() - start < 3
+    assert time.thread_time() - start < 0.5

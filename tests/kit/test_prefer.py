@@ -59,4 +59,4 @@ def test_no_preference_is_an_error(lines):
 def test_no_header_takes_long(text):
     start = time.thread_time()
     wait_seconds([text])
-    assert time.thread_time() - start < 3
+    assert time.thread_time() - start < 0.5
