@@ -28,12 +28,17 @@ serve: install
 capabilities: install
 	@$(PY) -m app.capabilities.table
 
-bench: install
+bench: install $(VENV)/peers
 	@$(PY) -m tests.bench
 
-# The linters first, since they are quick, then the suite, in two processes with servers of their own: half of it is waiting.
+# What the bench compares with, and nothing else needs.
+$(VENV)/peers:
+	FORCE_NO_CUDA=1 $(PY) -m pip install --disable-pip-version-check --no-deps --target $@ pyscamp==4.0.3 quickmp==0.3.0
+
+# The linters first, since they are quick, then the suite, in three processes with servers of their own, even on two cores: much of it is
+# waiting. Which files share a process, and in which order: tests/conftest.py.
 test: check
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 3 --dist loadfile
 
 check: install
 	$(VENV)/bin/ruff check .

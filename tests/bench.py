@@ -1,6 +1,6 @@
 """`make bench`: what a caller waits for, measured on this machine, medians, side by side in one run.
 
-`python -m tests.bench small spread training` for some of its parts.
+`python -m tests.bench small tiles spread training` for some of its parts.
 """
 
 import statistics
@@ -44,7 +44,7 @@ def spreading() -> None:
 
             def job(backend: str) -> None:
                 params = {"series": {"dataset": dataset}, "window": 100}
-                execution = {"backend": backend, "fallback": "forbid"}
+                execution = {"backend": backend, "implementation": "stumpy", "fallback": "forbid"}
                 submitted = api.submit({"kind": "matrix_profile", "params": params, "execution": execution})
                 api.until(submitted["id"], "succeeded", seconds=120)
 
@@ -94,7 +94,15 @@ def training() -> None:
     subprocess.run([sys.executable, "-m", "tests.bench_reporting"], check=True)
 
 
-PARTS = {"small": small, "spread": spreading, "training": training}
+def tiles() -> None:
+    """Our kernel beside its peers, in a process of two threads; then as jobs, beside itself."""
+    from tests.bench_tiles_service import tiles_as_jobs
+
+    subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.bench_tiles"], check=True)
+    tiles_as_jobs()
+
+
+PARTS = {"small": small, "tiles": tiles, "spread": spreading, "training": training}
 
 
 def main() -> int:

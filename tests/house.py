@@ -122,6 +122,44 @@ class Api(httpx.Client):
         return items
 
 
+@dataclass
+class BothEngines:
+    """A server with a Dask cluster and a Ray cluster, of two workers each, and Numba's CUDA simulator."""
+
+    house: House
+    when_ready: list[dict[str, Any]] = field(default_factory=list)
+    """What it said of its engines as soon as it was ready."""
+
+    @classmethod
+    def at(cls, home: Path) -> "BothEngines":
+        environment = {
+            "TIDEMILL_ENGINE": "dask,ray",
+            "TIDEMILL_WORKERS": "2",
+            "TIDEMILL_WORKER_THREADS": "1",
+            "TIDEMILL_CUDA_SIMULATOR": "true",
+        }
+        return cls(House(home, environment))
+
+    def note(self) -> None:
+        with self.house.api() as api:
+            self.when_ready = engines_of(api)
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[Api]:
+        """A client of it, once all its workers are there. It is started again where a test has ended it."""
+        assert self.house.process is not None
+        if self.house.process.poll() is not None:
+            self.house.start()
+            self.note()
+        with self.house.api() as api:
+            eventually(lambda: [len(engine["workers"]) for engine in engines_of(api)] == [2, 2], 60)
+            yield api
+
+
+def engines_of(api: Api) -> list[dict[str, Any]]:
+    return api.get("/capabilities").json()["engines"]
+
+
 def listening(processes: Sequence[psutil.Process]) -> list[str]:
     """The address of each socket that these processes listen on. One that ends meanwhile listens no more."""
     found: list[str] = []

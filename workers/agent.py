@@ -42,7 +42,7 @@ class Agent:
         self._wake = threading.Event()
         self._said_more = threading.Event()
         self.closing = threading.Event()
-        self.peers: frozenset[str] | None = None
+        self.peers: dict[str, int] | None = None
         """Addresses of the workers that the server counts as up; None before it said so."""
         self._thread = threading.Thread(target=self._run, name="agent", daemon=True)
 
@@ -199,7 +199,7 @@ class Agent:
 
     def _carry_out(self, answer: ReportAnswer, sent: list[ReportedEvent]) -> None:
         done = {(event.attempt, event.number) for event in sent}
-        self.peers = self.peers if answer.peers is None else frozenset(answer.peers)
+        self.peers = self.peers if answer.peers is None else answer.peers
         with self._lock:
             self._events = deque(
                 (e for e in self._events if (e.attempt, e.number) not in done), maxlen=MAX_BUFFERED_EVENTS

@@ -1,7 +1,9 @@
 """The environment compiled code needs, decided before numpy or numba is imported."""
 
+import hashlib
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 
@@ -14,9 +16,21 @@ def cache_folder() -> Path:
 def numba_cache_folder(threads: int) -> Path:
     """Numba's disk cache for processes of `threads` threads.
 
-    Compiled parallel code contains the number of threads, and the cache's key does not: one folder for each number.
+    Compiled parallel code contains the number of threads, and the cache's key does not: one folder for each number. Nor does the key
+    of a function know the functions in other files that were compiled into it: one folder for each state of our kernels, too.
     """
-    return cache_folder() / "numba" / str(threads)
+    return cache_folder() / "numba" / f"{threads}-{_kernels()}"
+
+
+@cache
+def _kernels() -> str:
+    """A few digits that change with our compiled code."""
+    summed = hashlib.sha256()
+    for path in sorted(Path(__file__).with_name("matrix_profile").rglob("*.py")):
+        text = path.read_bytes()
+        if b"njit" in text:
+            summed.update(text)
+    return summed.hexdigest()[:8]
 
 
 def compute_environment(threads: int) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """What one worker process owns on its machine: its nurseries, kept warm and replaced when they die, and its computing threads."""
 
+import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,9 +13,12 @@ from workers.failures import JobFailure
 from workers.nursery_client import Nursery, NurseryGone
 from workers.slot import Slot
 
+log = logging.getLogger(__name__)
+
 WARM_SECONDS = 900.0
 """How long a nursery may take to warm: compiling everything anew on a slow machine, when there was no disk cache."""
 
+TILES: Final = "workers.matrix_profile.tiles.warm:warm"
 CPU, CUDA, SIMULATOR, TRAINING = "cpu", "cuda", "cuda-simulator", "training"
 
 
@@ -60,8 +65,9 @@ class Host:
         self._environment = dict(environment)
         self._lock = threading.Lock()
         self._closed = False
-        self.slot = Slot()
-        """The computing threads: one job or one piece at a time."""
+        self.slot = Slot(int(environment.get("NUMBA_NUM_THREADS", 1)))
+        """The computing threads."""
+        self._tiles: Future[None] = Future()
         self._nurseries = {device: self._born(device) for device in devices}
 
     def _born(self, device: str) -> Nursery:
@@ -73,6 +79,27 @@ class Host:
     def is_warm(self, device: str = CPU) -> bool:
         """Whether a piece sent here would begin at once. A nursery that has ended is started again, which nobody waits for here."""
         return self._living(PARENT_OF[device]).ready.is_set()
+
+    def load_tiles(self) -> None:
+        """Load, or compile, the kernel of tiles: they run in this process's own threads, and need no child."""
+        try:
+            call_by_name(TILES)
+        except Exception as fault:
+            log.exception("tiles cannot be computed here")
+            self._tiles.set_exception(
+                NotWarm(f"The kernel of tiles could not be loaded: {type(fault).__name__}: {fault}")
+            )
+        else:
+            self._tiles.set_result(None)
+
+    @property
+    def tiles_settled(self) -> bool:
+        """Whether it is known by now that tiles can be computed here, or cannot."""
+        return self._tiles.done()
+
+    def require_tiles(self) -> None:
+        """Return when this process computes tiles. Raises NotWarm where it never will."""
+        self._tiles.result(WARM_SECONDS)
 
     def nursery_for(self, device: str, unless: threading.Event | None = None) -> Nursery:
         """A warm nursery for children that compute on `device`. One that has ended is started again; raises NotWarm when it cannot be.

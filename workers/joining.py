@@ -98,6 +98,7 @@ def introduce(newcomer: Newcomer, machine: host.Host, check_engine: Callable[[],
     def find(check: str) -> list[Probe]:
         return probe.run_probes(machine, check, {newcomer.engine: check_engine})
 
+    threading.Thread(target=machine.load_tiles, name="tiles", daemon=True).start()  # while the nursery warms
     probes = probe.first_probes(machine, {newcomer.engine: check_engine})
     join = Join(
         id=newcomer.id,

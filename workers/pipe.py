@@ -14,8 +14,11 @@ class PipeReporter:
     def phase(self, name: str) -> None:
         self._send("phase", {"phase": name})
 
-    def progress(self, done: int, total: int, unit: str, eta_seconds: float | None = None) -> None:
-        fraction = done / total if total else 0.0
+    def progress(
+        self, done: int, total: int, unit: str, eta_seconds: float | None = None, fraction: float | None = None
+    ) -> None:
+        if fraction is None:
+            fraction = done / total if total else 0.0
         self._send(
             "progress", {"fraction": fraction, "done": done, "total": total, "unit": unit, "eta_seconds": eta_seconds}
         )

@@ -9,8 +9,10 @@ class Reporter(Protocol):
     def phase(self, name: str) -> None:
         """A new phase begins: `loading`, `computing`, `verifying`, `saving`."""
 
-    def progress(self, done: int, total: int, unit: str, eta_seconds: float | None = None) -> None:
-        """`done` of `total` units of the current phase are finished."""
+    def progress(
+        self, done: int, total: int, unit: str, eta_seconds: float | None = None, fraction: float | None = None
+    ) -> None:
+        """`done` of `total` units of the current phase are finished; `fraction` says how much that is where units differ in size."""
 
     def warning(self, message: str, **data: Any) -> None:
         """Something the user should know about the result; `data` is JSON-able."""
@@ -24,7 +26,9 @@ class Silent:
 
     def phase(self, name: str) -> None: ...
 
-    def progress(self, done: int, total: int, unit: str, eta_seconds: float | None = None) -> None: ...
+    def progress(
+        self, done: int, total: int, unit: str, eta_seconds: float | None = None, fraction: float | None = None
+    ) -> None: ...
 
     def warning(self, message: str, **data: Any) -> None: ...
 

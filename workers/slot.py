@@ -1,4 +1,4 @@
-"""A worker's computing threads: one whole job or one piece at a time, first come, first served.
+"""A worker's computing threads: one whole job, one of STUMPY's pieces, or a tile on each thread; first come, first served.
 
 So no two of STUMPY's kernels ever run at once in one worker, and the machine's cores are never promised twice.
 """
@@ -15,46 +15,57 @@ PIECE_PATIENCE_SECONDS: Final = 5.0
 """How long a piece waits behind other pieces before it looks for another worker."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Ticket:
-    whole: bool
+    threads: int
+    whole: bool = False
 
 
 class Slot:
-    """Taken by one at a time. A whole job waits as long as it takes; a piece does not wait for a whole job at all."""
+    """So many threads. A whole job takes all and waits as long as it takes; a piece does not wait for a whole job at all."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
         self._line: deque[_Ticket] = deque()
-        """Who holds it, and behind them those who wait."""
+        """Who computes, and behind them those who wait."""
         self._changed = threading.Condition()
 
     @contextmanager
     def whole(self, unless: threading.Event) -> Iterator[bool]:
-        """Hold the slot for a job that runs here as a whole; false once `unless` is set before its turn came."""
-        ticket = _Ticket(whole=True)
+        """Hold all threads for a job that runs here as a whole; false once `unless` is set before its turn came."""
+        ticket = _Ticket(self.threads, whole=True)
         with self._changed:
             self._line.append(ticket)
-            while self._line[0] is not ticket and not unless.is_set():
+            while not self._has_room(ticket) and not unless.is_set():
                 self._changed.wait(0.2)
-            mine = self._line[0] is ticket
+            mine = self._has_room(ticket)
         try:
             yield mine and not unless.is_set()
         finally:
             self._leave(ticket)
 
     @contextmanager
-    def piece(self, patience_seconds: float = PIECE_PATIENCE_SECONDS) -> Iterator[bool]:
-        """Hold the slot for one piece; false when a whole job has it, waits for it, or others take too long."""
-        ticket, deadline = _Ticket(whole=False), time.monotonic() + patience_seconds
+    def piece(self, patience_seconds: float = PIECE_PATIENCE_SECONDS, threads: int | None = None) -> Iterator[bool]:
+        """Hold so many threads, or all, for one piece; false when a whole job has them, waits for them, or others take too long."""
+        ticket, deadline = _Ticket(threads or self.threads), time.monotonic() + patience_seconds
         with self._changed:
             self._line.append(ticket)
-            while self._line[0] is not ticket and not self._whole_ahead_of(ticket) and time.monotonic() < deadline:
+            while not self._has_room(ticket) and not self._whole_ahead_of(ticket) and time.monotonic() < deadline:
                 self._changed.wait(deadline - time.monotonic())
-            mine = self._line[0] is ticket
+            mine = self._has_room(ticket)
         try:
             yield mine
         finally:
             self._leave(ticket)
+
+    def _has_room(self, ticket: _Ticket) -> bool:
+        """Whether the threads suffice for everybody ahead of `ticket` and for it."""
+        taken = 0
+        for each in self._line:
+            taken += each.threads
+            if each is ticket:
+                break
+        return taken <= self.threads
 
     def _whole_ahead_of(self, ticket: _Ticket) -> bool:
         for each in self._line:

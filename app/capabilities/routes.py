@@ -146,6 +146,7 @@ def _backend_view(operation: Operation, backend: str, workers: Sequence[WorkerFa
     available, evidence, reason = availability(operation, backend, workers)
     names = operation.functions.get(backend)
     functions = [names.normalised, names.p_norm] if names else []
+    functions += operation.tiles.names if operation.tiles and backend != "cuda" else []
     return BackendView(available=available, evidence=evidence, functions=functions, reason=reason)
 
 

@@ -12,6 +12,7 @@ from app.control.admission import admit, admitted
 from app.db.tables import Attempt, Job, WorkerRow
 from app.db.writer import touch
 from app.jobs import queries
+from app.jobs.history import earlier
 from app.jobs.requests import TRAINING
 from app.jobs.series import sources_in
 from app.kit.clock import now
@@ -73,6 +74,7 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
         attempt, job = attempts.claim(db, attempt_id, asked)
         try:
             sources, training = _inputs(db, house, attempt, job)
+            before = [] if training else earlier(db, house.files, attempt, job)
         except NotFound as gone:
             attempts.refuse(db, attempt, job, gone.detail)
             return gone
@@ -85,6 +87,7 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
             plan=job.plan,
             devices=running.devices(db, attempt),
             folder=str(house.files.attempt(job.id, attempt.number).resolve()),
+            earlier=before,
             training=training,
         )
 
@@ -125,7 +128,7 @@ async def report(worker_id: str, told: Report, house: House) -> ReportAnswer:
 
     at_work = [*told.running, *told.pieces]
 
-    def idle(db: Session) -> tuple[list[str] | None, list[str]]:
+    def idle(db: Session) -> tuple[dict[str, int] | None, list[str]]:
         return running.peers(db, worker_id), attempts.to_stop(db, at_work)
 
     def unit(db: Session) -> list[str]:

@@ -154,8 +154,10 @@ def free_leases(db: Session, attempt_id: str) -> None:
     db.exec(delete(Lease).where(col(Lease.attempt_id) == attempt_id))
 
 
-def peers(db: Session, worker_id: str) -> list[str] | None:
-    """Addresses of the workers of the same engine that are up, this one among them; None where it is not up itself."""
-    up = db.exec(select(WorkerRow.id, WorkerRow.engine, WorkerRow.address).where(WorkerRow.state == "up")).all()
-    engine = next((engine for each, engine, _ in up if each == worker_id), None)
-    return None if engine is None else [address for _, other, address in up if other == engine]
+def peers(db: Session, worker_id: str) -> dict[str, int] | None:
+    """Addresses of the workers of the same engine that are up, this one among them, with their computing threads; None where it is
+    not up itself."""
+    columns = (WorkerRow.id, WorkerRow.engine, WorkerRow.address, WorkerRow.resources)
+    up = db.exec(select(*columns).where(WorkerRow.state == "up")).all()
+    engine = next((engine for each, engine, _, _ in up if each == worker_id), None)
+    return None if engine is None else {address: room["CPU"] for _, other, address, room in up if other == engine}

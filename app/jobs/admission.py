@@ -9,6 +9,7 @@ from app.capabilities import queries as capabilities
 from app.files import Files
 from app.jobs import memory
 from app.jobs.checks import CHECKS
+from app.jobs.choices import tiles_obstacle
 from app.jobs.planning import WorkerFacts
 from app.jobs.planning import plan as plan_for
 from app.jobs.problems import BackendUnavailable
@@ -67,7 +68,9 @@ class Admission:
         found = CHECKS[request.kind](params, given)
         if not found.errors:
             limit = memory.limit_of(self.max_job_bytes, workers)
-            too_large = memory.refusal(operation, params, given, workers, limit)
+            unable = tiles_obstacle(operation, params, request.execution) or request.execution.backend == "cuda"
+            computation = operation if unable else operation.tiles or operation
+            too_large = memory.refusal(computation, params, given, workers, limit)
             found.errors += [too_large] if too_large else []
         if found.errors:
             raise InvalidInput(" ".join(error.detail for error in found.errors[:3]), errors=found.errors[:MOST_ERRORS])

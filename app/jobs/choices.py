@@ -8,10 +8,13 @@ from app.jobs.estimates import seconds_on
 from app.jobs.evidence import WorkerFacts, availability, no_function, proved
 from app.jobs.requests import Backend, Execution
 from workers.contract import PanProfileParams
-from workers.operations import Lengths, Operation
+from workers.operations import Computation, Operation, Tiles
+from workers.sizes import Lengths
 
 SPREAD_SECONDS: Final = 5.0
-"""Work that one worker does in less is not worth cutting up."""
+"""Work that STUMPY on one worker does in less is not worth cutting up."""
+TILES_SPREAD_SECONDS: Final = 0.5
+"""The same of work that comes in tiles already: handing them round costs next to nothing."""
 GPU_SECONDS: Final = 30.0
 """Work that one worker does in less is done before a GPU has begun to pay: one launch a window, and a fresh process."""
 SIMULATOR_POINTS: Final = 64
@@ -28,8 +31,21 @@ class Situation:
     execution: Execution
     workers: Sequence[WorkerFacts]
 
+    @property
+    def tiles(self) -> Tiles | None:
+        """Our own kernel, where it computes the job on a CPU."""
+        return None if tiles_obstacle(self.operation, self.params, self.execution) else self.operation.tiles
+
+    def computation(self, backend: str) -> Computation:
+        """Who computes the job there."""
+        return self.operation if backend == "cuda" else self.tiles or self.operation
+
+    @property
+    def spread_seconds(self) -> float:
+        return TILES_SPREAD_SECONDS if self.tiles else SPREAD_SECONDS
+
     def seconds(self, backend: str) -> float | None:
-        return seconds_on(backend, self.operation, self.params, self.lengths, self.workers)
+        return seconds_on(backend, self.computation(backend), self.params, self.lengths, self.workers)
 
     def takes_longer(self, seconds: float) -> bool:
         """Whether one worker needs longer; where none was measured, nobody knows, and nothing is decided by it."""
@@ -40,6 +56,15 @@ class Situation:
         """Whether CUDA is asked for by name where only its simulator is."""
         asked = self.execution.backend == "cuda"
         return asked and not proved("cuda", self.workers) and bool(proved("cuda", self.workers, "simulated"))
+
+
+def tiles_obstacle(operation: Operation, params: Any, execution: Execution) -> str | None:
+    """Why our own kernel does not compute a job on a CPU, as half a sentence; None where it does."""
+    if execution.implementation == "stumpy":
+        return "`stumpy` was asked for"
+    if operation.tiles is None:
+        return f"there is no kernel of tiles for a {operation.title.lower()}"
+    return operation.tiles.obstacle(params)
 
 
 # ---- what keeps a kind from a backend ------------------------------------------------------------------------------
@@ -112,11 +137,11 @@ class Preference:
 
 
 def _gpu_pays(s: Situation) -> bool:
-    return s.takes_longer(GPU_SECONDS)
+    return s.takes_longer(GPU_SECONDS) and not (s.tiles and s.execution.implementation == "tiles")
 
 
 def _spreading_pays(engine: str) -> Callable[[Situation], bool]:
-    return lambda s: len(proved(engine, s.workers)) > 1 and s.takes_longer(SPREAD_SECONDS)
+    return lambda s: len(proved(engine, s.workers)) > 1 and s.takes_longer(s.spread_seconds)
 
 
 def _large(what: str) -> Callable[[Situation], str]:
@@ -127,8 +152,8 @@ def _why_one_worker(s: Situation) -> str:
     seconds = s.seconds("cpu")
     if seconds is None:
         return "no worker's speed has been measured, so that nothing shows the work to be worth spreading"
-    if seconds <= SPREAD_SECONDS:
-        return f"one worker takes about {seconds:.2g} s, and up to {SPREAD_SECONDS:g} s spreading does not pay"
+    if seconds <= s.spread_seconds:
+        return f"one worker takes about {seconds:.2g} s, and up to {s.spread_seconds:g} s spreading does not pay"
     inexact = _approximation(s, "dask")
     return inexact or "no cluster has a second worker that proved it, so there is nothing to spread over"
 

@@ -4,32 +4,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from app.jobs.evidence import CLUSTERS, WorkerFacts, proved
-from workers.operations import Lengths, Operation
+from workers.operations import Computation
+from workers.sizes import Lengths
 
 GPU_SPEED: Final = "gpu_"
 """What stands before a kernel's name in a worker's `speed` where a GPU computed it."""
 
 
 def seconds_on(
-    backend: str, operation: Operation, params: Any, lengths: Lengths, workers: Sequence[WorkerFacts]
+    backend: str, computation: Computation, params: Any, lengths: Lengths, workers: Sequence[WorkerFacts]
 ) -> float | None:
     """Seconds of computing; None where no worker that may do it was measured.
 
     One worker: the slowest it may land on. A cluster: all its proven workers together.
     """
-    kernel = f"{operation.kernels.pick(params.normalize)}_cells_per_second"
+    kernel = f"{computation.kernels.pick(params.normalize)}_cells_per_second"
     if backend == "cuda":
         kernel = GPU_SPEED + kernel
     able = workers if backend == "cpu" else proved(backend, workers)
     speeds = [worker.speeds[kernel] for worker in able if worker.speeds.get(kernel, 0) > 0]
     if not speeds:
         return None
-    return operation.cells(params, lengths) / (sum(speeds) if backend in CLUSTERS else min(speeds))
+    return computation.cells(params, lengths) / (sum(speeds) if backend in CLUSTERS else min(speeds))
 
 
-def peak_bytes(operation: Operation, params: Any, lengths: Lengths, workers: Sequence[WorkerFacts]) -> int:
+def peak_bytes(computation: Computation, params: Any, lengths: Lengths, workers: Sequence[WorkerFacts]) -> int:
     """Memory of the computing process, on the worker where it takes most."""
-    return operation.peak_bytes(params, lengths, most_threads(workers))
+    return computation.peak_bytes(params, lengths, most_threads(workers))
 
 
 def most_threads(workers: Sequence[WorkerFacts]) -> int:

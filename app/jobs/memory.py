@@ -9,7 +9,8 @@ from app.jobs.estimates import largest_memory, most_threads
 from app.jobs.evidence import WorkerFacts
 from app.kit.problems import FieldError
 from workers.contract import Message, PanProfileParams
-from workers.operations import Lengths, Operation, largest_pan_window, pan_windows
+from workers.operations import Computation
+from workers.sizes import Lengths, largest_pan_window, pan_windows
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,11 @@ def limit_of(setting: int | None, workers: Sequence[WorkerFacts]) -> Limit | Non
 
 
 def refusal(
-    operation: Operation, params: Any, given: Sequence[SeriesFacts], workers: Sequence[WorkerFacts], limit: Limit | None
+    computation: Computation,
+    params: Any,
+    given: Sequence[SeriesFacts],
+    workers: Sequence[WorkerFacts],
+    limit: Limit | None,
 ) -> FieldError | None:
     """What is wrong where the job needs more than `limit`, with every single change that would make it fit."""
     if limit is None:
@@ -37,7 +42,7 @@ def refusal(
     threads = most_threads(workers)
 
     def fits(params: Message, lengths: Lengths) -> bool:
-        return operation.peak_bytes(params, lengths, threads) <= limit.bytes
+        return computation.peak_bytes(params, lengths, threads) <= limit.bytes
 
     lengths = [each.length for each in given]
     if fits(params, lengths):
@@ -47,7 +52,7 @@ def refusal(
     advice = (
         f"It fits with {' or '.join(offer for _, offer in offers)}." if offers else "No single change makes it fit."
     )
-    needed = shown(operation.peak_bytes(params, lengths, threads))
+    needed = shown(computation.peak_bytes(params, lengths, threads))
     return FieldError(pointer, f"This would need about {needed} of memory, and {limit.said}. {advice}")
 
 

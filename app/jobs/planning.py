@@ -1,19 +1,19 @@
 """Where a job will run, and why. A pure function of the request, of what the workers proved, and of the job's size."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-from app.jobs.choices import AUTO, SIMULATOR_POINTS, Situation, obstacle
+from app.jobs.choices import AUTO, SIMULATOR_POINTS, Situation, obstacle, tiles_obstacle
 from app.jobs.estimates import estimate_error, peak_bytes
 from app.jobs.evidence import BACKENDS, CLUSTERS, EVIDENCE_ORDER, WorkerFacts, availability, proved
 from app.jobs.problems import BackendUnavailable
 from app.jobs.requests import Backend, Execution
 from app.jobs.schemas import Estimate, Fallback, Plan
-from workers.operations import Lengths, Operation
+from workers.operations import Operation
+from workers.sizes import Lengths
 
 __all__ = ["BACKENDS", "EVIDENCE_ORDER", "WorkerFacts", "availability", "estimate_error", "plan"]
 
-NO_TILES = "this release has no tile implementation yet"
 UNVERIFIED = "Acceleration was not verified."
 
 
@@ -27,30 +27,26 @@ def plan(
     s = Situation(operation, params, lengths, execution, workers)
     backend, fallback, reasons = _backend(s)
     simulated = backend == "cuda" and s.simulated
-    reasons += _implementation(execution)
-    if execution.implementation == "tiles":
-        fallback = fallback or Fallback(wanted="tiles", reason=NO_TILES)
-    function = operation.functions[backend].pick(params.normalize)
-    distances = "z-normalised" if params.normalize else "p-norm"
-    reasons.append(f"`{function}` is STUMPY's function for {distances} distances on {backend}.")
+    implementation, function, instead, said = _implementation(s, backend)
+    reasons += said
     devices, device, said = _devices(s, backend)
     reasons += said
-    if backend == "ray":
+    if backend == "ray" and implementation == "stumpy":
         reasons.append(
             "STUMPY's own Ray path is experimental and is not used: the pieces run as Ray tasks through our door."
         )
     return Plan(
         backend=backend,
-        implementation="stumpy",
+        implementation=implementation,
         function=function,
         device=device,
         devices=devices,
         workers=len(proved(backend, workers)) if backend in CLUSTERS else 1,
-        fallback=fallback,
+        fallback=fallback or instead,
         acceleration_verified=backend == "cuda" and not simulated,
         estimate=Estimate(
             seconds=None if simulated else s.seconds(backend),
-            peak_bytes=peak_bytes(operation, params, lengths, workers),
+            peak_bytes=peak_bytes(s.computation(backend), params, lengths, workers),
         ),
         reasons=reasons,
         warnings=[f"This runs on Numba's CUDA simulator, on a CPU: it shows nothing about a GPU. {UNVERIFIED}"]
@@ -83,12 +79,24 @@ def _granted(s: Situation, backend: str) -> str:
     return f"{backend} was asked for, and {'a worker has' if number == 1 else f'{number} workers have'} proved it."
 
 
-def _implementation(execution: Execution) -> list[str]:
-    if execution.implementation != "tiles":
-        return ["STUMPY computes it, being the only implementation of this release."]
-    if execution.fallback == "forbid":
-        raise BackendUnavailable(f"'tiles' was asked for, but {NO_TILES}.", pointer="/execution/implementation")
-    return [f"STUMPY computes it, since {NO_TILES}."]
+def _implementation(s: Situation, backend: str) -> tuple[Literal["tiles", "stumpy"], str, Fallback | None, list[str]]:
+    """Who computes it, the name of the function, what it stands in for, and the reasons."""
+    distances = f"is the function for {'z-normalised' if s.params.normalize else 'p-norm'} distances on {backend}"
+    reason = tiles_obstacle(s.operation, s.params, s.execution)
+    if reason is None and backend == "cuda":
+        reason = "tiles run on CPUs alone"
+    if reason is None and s.tiles:
+        where = "spread over the cluster" if backend in CLUSTERS else "in the worker's threads"
+        chosen = "was asked for" if s.execution.implementation == "tiles" else "applies, exact and the fastest on a CPU"
+        name = s.tiles.name(s.params)
+        return "tiles", name, None, [f"Our own kernel {chosen}: tile by tile, {where}.", f"`{name}` {distances}."]
+    fallback = None
+    if s.execution.implementation == "tiles":
+        if s.execution.fallback == "forbid":
+            raise BackendUnavailable(f"'tiles' was asked for, but {reason}.", pointer="/execution/implementation")
+        fallback = Fallback(wanted="tiles", reason=reason or "")
+    name = s.operation.functions[backend].pick(s.params.normalize)
+    return "stumpy", name, fallback, [f"STUMPY computes it, since {reason}.", f"`{name}` {distances}."]
 
 
 def _devices(s: Situation, backend: str) -> tuple[int | list[int] | None, str, list[str]]:

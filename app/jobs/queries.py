@@ -55,7 +55,8 @@ def kind_of(db: Session, job_id: str) -> str:
 def jobs_that_need(db: Session, job_id: str) -> Sequence[str]:
     """Ids of the jobs that have not ended and begin with a checkpoint of this one: by its name, or as its retry."""
     named = func.json_extract(col(Job.params), "$.config.ckpt_path.job")
-    unfinished = select(Job.id).where(Job.kind == "training", col(Job.state).not_in(FINAL))
+    goes_on = or_(Job.kind == "training", func.json_extract(col(Job.plan), "$.implementation") == "tiles")
+    unfinished = select(Job.id).where(col(Job.state).not_in(FINAL), goes_on)
     return db.exec(unfinished.where(or_(named == job_id, Job.retry_of == job_id))).all()
 
 

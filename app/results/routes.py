@@ -26,6 +26,7 @@ from app.kit.ids import new_id
 from app.kit.negotiation import negotiated
 from app.kit.pages import Cursor, CursorText, Limit, Page, link_next, page_of
 from app.kit.problems import CursorInvalid, Internal, NotAcceptable, NotFound, RangeNotSatisfiable
+from app.results.so_far import so_far
 from app.services import Services, services
 from workers.contract import Source
 from workers.operations import OPERATIONS
@@ -131,11 +132,17 @@ async def get_result(
     house: House,
     caller: Caller,
     partial: Annotated[
-        bool, Query(description="The result so far, of a kind that can tell it; none of this release can.")
+        bool,
+        Query(
+            description="Before the job has succeeded, the profile so far, of a `matrix_profile` in tiles: distances from above, with "
+            "`coverage`, the share of the distance matrix that they are made of."
+        ),
     ] = False,
 ) -> FileAnswer:
     """The whole result, in the format that `Accept` asks for: JSON, CSV, Parquet or NPZ; tables of a training job are its predictions,
-    or else what it logged."""
+    or else what it logged. The header `Tidemill-Coverage` of a profile so far says its coverage too."""
+    if partial and (found := await so_far(house, request, job_id, caller.name, RESULT_FILES)):
+        return found
     await house.reader.run(lambda db: succeeded(db, job_id, caller.name))
     name = RESULT_FILES[negotiated(request, tuple(RESULT_FILES))]
     return file_of(house, job_id, await house.reader.run(lambda db: db.get(ArtifactRow, (job_id, name))), name)

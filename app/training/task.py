@@ -1,7 +1,6 @@
 """What the driver of a training attempt is told: its gang, its data, and where earlier attempts left their checkpoints."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from sqlmodel import Session, col, select
 
@@ -9,6 +8,7 @@ from app.control import queries as running
 from app.control.placing import devices_of
 from app.db.tables import Attempt, Event, Job, WorkerRow
 from app.files import Files
+from app.jobs.history import earlier
 from app.training import references
 from workers.contract import Node, Source, TrainingParams, TrainingTask
 
@@ -22,7 +22,7 @@ def training_task(
         nodes=list(_nodes(db, attempt)),
         tables=references.tables(db, files, params),
         checkpoint=references.checkpoint(db, files, params.config),
-        earlier=[str(folder.resolve()) for folder in _earlier(db, files, attempt, job)],
+        earlier=earlier(db, files, attempt, job),
         metrics_seen=_metrics_seen(db, job.id),
         source=str((files.source(params.source) / "package").resolve()) if params.source else None,
         allow=list(allow),
@@ -40,18 +40,6 @@ def _nodes(db: Session, attempt: Attempt) -> Iterator[Node]:
             threads=worker.facts["threads"],
             devices=devices_of(share.needs),
         )
-
-
-def _earlier(db: Session, files: Files, attempt: Attempt, job: Job) -> Iterator[Path]:
-    """Folders of this job's earlier attempts, then of the job that it is a retry of, and so on; the newest first."""
-    for number in range(attempt.number - 1, 0, -1):
-        yield files.attempt(job.id, number)
-    seen = {job.id}
-    while job.retry_of and job.retry_of not in seen and (before := db.get(Job, job.retry_of)):
-        seen.add(before.id)
-        job = before
-        for number in range(job.attempt, 0, -1):
-            yield files.attempt(job.id, number)
 
 
 def _metrics_seen(db: Session, job_id: str) -> dict[str, int]:

@@ -23,7 +23,9 @@ def long_job(api: Api, long_dataset: str) -> Iterator[Callable[..., dict[str, An
     made: list[str] = []
 
     def submit(**fields: Any) -> dict[str, Any]:
-        body = profile(window=100, series={"dataset": long_dataset}) | {"execution": {"backend": "cpu"}}
+        body = profile(window=100, series={"dataset": long_dataset}) | {
+            "execution": {"backend": "cpu", "implementation": "stumpy"}
+        }
         job = api.submit({**body, **fields})
         made.append(job["id"])
         return job

@@ -206,12 +206,12 @@ def norm(values, window, p):
 def test_p_norms(api, p):
     result = api.run(series={"values": wave()}, window=8, normalize=False, p=p)
     assert result["distances"] == pytest.approx(norm(wave(), 8, p), rel=1e-9, abs=1e-9)
-    assert result["job"]["plan"]["function"] == "aamp"
+    assert result["job"]["plan"]["function"] == ("tiles.self_join" if p == 2 else "aamp")
 
 
 def test_a_p_without_effect_is_a_warning(api):
     plan = api.post("/jobs/plan", json=profile(p=3.0)).json()
-    assert plan["function"] == "stump"
+    assert plan["function"] == "tiles.self_join"
     assert any("normalize" in warning for warning in plan["warnings"])
 
 

@@ -79,10 +79,15 @@ def test_a_share_that_is_a_percentage_is_told_what_to_send(api):
 @pytest.mark.parametrize("kind", [MULTI, MPDIST, CONSENSUS, PAN])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_each_kind_is_planned_with_its_function(api, kind, normalize):
-    body = job(kind, normalize=normalize) | {"execution": {"backend": "cpu"}}
+    body, operation = job(kind, normalize=normalize) | {"execution": {"backend": "cpu"}}, OPERATIONS[kind]
     plan = api.post("/jobs/plan", json=body).json()
     assert plan["backend"] == "cpu"
-    assert plan["function"] == OPERATIONS[kind].functions["cpu"].pick(normalize)
+    assert plan["implementation"] == ("tiles" if operation.tiles else "stumpy")
+    assert plan["function"] == (
+        operation.tiles.names[0] if operation.tiles else operation.functions["cpu"].pick(normalize)
+    )
+    body["execution"]["implementation"] = "stumpy"
+    assert api.post("/jobs/plan", json=body).json()["function"] == operation.functions["cpu"].pick(normalize)
     assert plan["estimate"]["peak_bytes"] > 0
     assert all(reason.endswith(".") for reason in plan["reasons"])
 

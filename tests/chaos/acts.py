@@ -11,17 +11,18 @@ from pathlib import Path
 
 import psutil
 
-from tests.house import House, long_series
+from tests.house import THRIFTY, House, long_series
 
 WAVE = [float((i * i) % 23) for i in range(200)]
 SMALL = {"kind": "matrix_profile", "params": {"series": {"values": WAVE}, "window": 20}}
 
 
 def submit_long(house: House, n: int = 60_000, **fields) -> tuple[str, str]:
-    """A job that computes for many seconds. Returns its id and its dataset's."""
+    """A job that computes for many seconds, by STUMPY. Returns its id and its dataset's."""
     with house.api() as api:
         dataset = api.post("/datasets", files={"file": ("walk.npy", long_series(n))}).json()["id"]
         body = {"kind": "matrix_profile", "params": {"series": {"dataset": dataset}, "window": 100}, **fields}
+        body["execution"] = {"implementation": "stumpy", **fields.get("execution", {})}
         return api.submit(body)["id"], dataset
 
 
@@ -51,7 +52,7 @@ def free_port() -> int:
 def process(arguments: Sequence[str], words: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     with words.open("ab") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", *arguments], stdout=log, stderr=log, env={**os.environ, **environment}
+            [sys.executable, "-m", *arguments], stdout=log, stderr=log, env={**os.environ, **THRIFTY, **environment}
         )
     try:
         yield child
@@ -59,3 +60,12 @@ def process(arguments: Sequence[str], words: Path, **environment: str) -> Iterat
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)
         child.wait(timeout=30)
+
+
+@contextlib.contextmanager
+def dask_scheduler(folder: Path) -> Iterator[str]:
+    """A Dask scheduler of nobody's; its address."""
+    port = free_port()
+    arguments = ["dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    with process(arguments, folder / "scheduler.log"):
+        yield f"tcp://127.0.0.1:{port}"

@@ -1,9 +1,7 @@
 """One job spread over two workers of a real cluster, and what it costs when a worker is killed, frozen, or joins: on Dask and on Ray."""
 
 import contextlib
-import json
 import signal
-import sqlite3
 import time
 from collections.abc import Iterator
 
@@ -11,65 +9,12 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.chaos.acts import SMALL, all_gone, ends, process
-from tests.house import House, eventually, long_series, running
+from tests.chaos.acts import SMALL, all_gone, ends
+from tests.chaos.spreading import children_of, engine_of, facts, home_and_other, newcomer
+from tests.house import House, eventually, long_series
 
 LONG = 40_000
 """Samples whose profile takes about four seconds of one thread."""
-
-
-@pytest.fixture(scope="module", params=["dask", "ray"])
-def hurt(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    environment = {
-        "TIDEMILL_ENGINE": request.param,
-        "TIDEMILL_WORKERS": "2",
-        "TIDEMILL_WORKER_THREADS": "1",
-        "TIDEMILL_WORKER_SILENCE_SECONDS": "4",
-    }
-    with running(House(tmp_path_factory.mktemp("spread") / "home", environment)) as house:
-        yield house
-
-
-@pytest.fixture
-def two(hurt: House) -> House:
-    """The house with both workers up and free."""
-    with hurt.api() as api:
-        eventually(lambda: len(workers_up(api)) == 2, 60)
-    return hurt
-
-
-def workers_up(api) -> list[dict]:
-    return api.get("/capabilities").json()["engines"][0]["workers"]
-
-
-def engine_of(house: House) -> str:
-    return house.environment["TIDEMILL_ENGINE"]
-
-
-def facts(house: House) -> dict[str, dict]:
-    """What each worker that is up said of itself when it joined."""
-    with contextlib.closing(sqlite3.connect(f"file:{house.home / 'tidemill.db'}?mode=ro", uri=True)) as db:
-        return {id: json.loads(told) for id, told in db.execute("SELECT id, facts FROM worker WHERE state = 'up'")}
-
-
-def home_and_other(house: House, api, job_id: str) -> tuple[psutil.Process, psutil.Process]:
-    """The process of the worker that drives the job, and that of the other one."""
-    home = [e["data"]["worker"] for e in api.events(job_id) if e["data"].get("worker")][-1]
-    told = facts(house)
-    (other,) = set(told) - {home}
-    return psutil.Process(told[home]["pid"]), psutil.Process(told[other]["pid"])
-
-
-def children_of(worker: psutil.Process) -> list[psutil.Process]:
-    """What its nursery has forked: the job's own child, and pieces."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return [
-            child
-            for nursery in worker.children()
-            if "workers.nursery" in nursery.cmdline()
-            for child in nursery.children()
-        ]
-    return []
 
 
 @contextlib.contextmanager
@@ -192,22 +137,9 @@ def test_after_the_drivers_worker_is_killed_no_piece_goes_on_and_the_job_runs_ag
 
 def test_a_worker_that_joins_in_the_middle_gets_pieces(two, tmp_path):
     before = set(facts(two))
-    with spread_job(two, 10 * LONG) as (house, api, job_id), newcomer(house, api, job_id, tmp_path):
+    with spread_job(two, 6 * LONG) as (house, api, job_id), newcomer(house, api, job_id, tmp_path):
         eventually(lambda: set(facts(house)) - before, 120)
         (new,) = set(facts(house)) - before
         worker = psutil.Process(facts(house)[new]["pid"])
         eventually(lambda: children_of(worker), 20, pause=0.005)
         assert api.job(job_id)["attempt"] == 1
-
-
-@contextlib.contextmanager
-def newcomer(house: House, api, job_id: str, folder) -> Iterator[None]:
-    """A third worker. An embedded Ray head has room for its own alone: there it is the one that replaces a killed one."""
-    if engine_of(house) == "ray":
-        home_and_other(house, api, job_id)[1].kill()
-        yield
-        return
-    address = api.get("/capabilities").json()["engines"][0]["address"]
-    arguments = ["workers", "dask", "--scheduler", address, "--server", house.url, "--threads", "1"]
-    with process(arguments, folder / "worker.log"):
-        yield

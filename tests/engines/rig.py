@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from app.engines.base import Engine, EngineDown
 from tests.engines.clerk import Clerk
-from tests.house import eventually
+from tests.house import THRIFTY, eventually
 from workers.ray_head import SHORT, own_prefix
 
 NAMES = ("dask", "ray")
@@ -101,8 +102,11 @@ def ray_folders(folder: Path) -> set[Path]:
 def rig_of(engine: Engine, folder: Path) -> Iterator[Rig]:
     clerk = Clerk()
     rig = Rig(engine, folder, clerk)
-    try:
-        yield rig
-    finally:
-        rig.close()
-        clerk.close()
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in THRIFTY.items():
+            environment.setenv(name, value)
+        try:
+            yield rig
+        finally:
+            rig.close()
+            clerk.close()

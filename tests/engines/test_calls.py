@@ -25,11 +25,9 @@ def two_workers(name: str, folder: Path) -> Engine:
 @pytest.fixture(scope="module", params=NAMES)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     folder = tmp_path_factory.mktemp(request.param)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("TIDEMILL_TRAINING_WARM", "no")
-        with rig_of(two_workers(request.param, folder), folder) as rig:
-            rig.start()
-            yield rig
+    with rig_of(two_workers(request.param, folder), folder) as rig:
+        rig.start()
+        yield rig
 
 
 def both(rig: Rig) -> tuple[str, str]:

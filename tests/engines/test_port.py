@@ -7,7 +7,7 @@ import pytest
 from app.engines.base import AskFailed, EngineDown
 from tests.chaos.acts import all_gone
 from tests.engines.clerk import HOLD, REFUSE
-from tests.engines.rig import Rig, ray_folders
+from tests.engines.rig import Rig, ray_folders, words
 from tests.house import eventually, listening
 
 
@@ -108,7 +108,9 @@ def test_a_worker_whose_owner_is_killed_goes_with_it(rig):
     assert rig.worker() != address
 
 
-def test_a_cluster_that_dies_is_started_again_with_its_workers(rig):
+def test_a_cluster_that_dies_is_started_again_with_its_workers(rig, monkeypatch):
+    # The worker that is started here loads torch too, as a user's does by default: the next test stops it while it does.
+    monkeypatch.setenv("TIDEMILL_TRAINING_WARM", "true")
     address, family = rig.worker(), rig.family()
     rig.head().kill()
     eventually(lambda: rig.engine.address is None or not rig.workers(), 5)
@@ -123,6 +125,7 @@ def test_stopped_in_the_middle_of_work_it_leaves_nothing(rig):
     rig.clerk.answer_to_claims = HOLD
     rig.submit("att_last")
     eventually(lambda: rig.clerk.claims.get("att_last"))
+    eventually(lambda: any("workers.training.warm:warm" in words(each) for each in rig.family()))
     family, started = rig.family(), time.monotonic()
     rig.stop()
     assert time.monotonic() - started < 8

@@ -10,8 +10,10 @@ from workers.operations import OPERATIONS
 EVERYTHING = dict.fromkeys(BACKENDS, ("executed", "a small case ran"))
 SPEEDS = {
     f"{each.kernels.pick(normalize)}_cells_per_second": 1e6
-    for each in OPERATIONS.values()
+    for operation in OPERATIONS.values()
+    for each in (operation, operation.tiles)
     for normalize in (True, False)
+    if each
 }
 
 

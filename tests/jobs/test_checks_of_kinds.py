@@ -11,7 +11,8 @@ from app.jobs.checks.facts import Findings, SeriesFacts, finite_runs
 from app.jobs.checks.neighbours import has_pair
 from app.jobs.series import _inline_gaps
 from tests.jobs.test_checks import patterns, whole_windows
-from workers.operations import OPERATIONS, largest_pan_window, pan_windows
+from workers.operations import OPERATIONS
+from workers.sizes import largest_pan_window, pan_windows
 
 GOOD = [True] * 40
 GAPPY = ([True] * 6 + [False]) * 6

@@ -9,7 +9,8 @@ from app.jobs.checks.facts import SeriesFacts
 from app.jobs.estimates import estimate_error
 from app.jobs.planning import WorkerFacts
 from tests.jobs.planned import SPEEDS, lengths_of, params_of, planned, worker
-from workers.operations import OPERATIONS, pan_windows
+from workers.operations import OPERATIONS
+from workers.sizes import pan_windows
 
 GB = 10**9
 
@@ -34,6 +35,24 @@ def pairs(rows):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_seconds_are_cells_over_the_measured_speed_of_the_kernel(kind, params, cells, normalize):
     kernel = f"{OPERATIONS[kind].kernels.pick(normalize)}_cells_per_second"
+    measured = WorkerFacts("w", speeds={**dict.fromkeys(SPEEDS, 1.0), kernel: 4e5})
+    asked = {"backend": "cpu", "implementation": "stumpy"}
+    made = planned(kind, 1050, [measured], {**params, "normalize": normalize}, **asked)
+    assert made.estimate.seconds == pytest.approx(cells / 4e5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "cells"),
+    [
+        ("matrix_profile", {}, pairs(1001)),
+        ("mpdist", {}, 1001**2),  # both joins in one pass
+        ("consensus_motif", {}, 2 * 1001**2),
+        ("pan_profile", {"min_window": 50, "max_window": 60, "step": 10}, pairs(1001) + pairs(991)),
+    ],
+)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_seconds_of_tiles_are_from_the_measured_speed_of_tiles(kind, params, cells, normalize):
+    kernel = "tiles_cells_per_second" if normalize else "p_norm_tiles_cells_per_second"
     measured = WorkerFacts("w", speeds={**dict.fromkeys(SPEEDS, 1.0), kernel: 4e5})
     made = planned(kind, 1050, [measured], {**params, "normalize": normalize}, backend="cpu")
     assert made.estimate.seconds == pytest.approx(cells / 4e5)

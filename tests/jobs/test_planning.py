@@ -40,8 +40,10 @@ def test_the_table_has_every_function_of_the_library():
 @pytest.mark.parametrize(("kind", "backend"), TABLE)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_each_backend_has_its_function(kind, backend, normalize):
-    made = planned(kind, 1050, EVERYWHERE, {"normalize": normalize}, backend=backend, fallback="forbid")
+    asked = {"backend": backend, "implementation": "stumpy", "fallback": "forbid"}
+    made = planned(kind, 1050, EVERYWHERE, {"normalize": normalize}, **asked)
     assert made.backend == backend
+    assert made.implementation == "stumpy"
     assert made.function == OPERATIONS[kind].functions[backend].pick(normalize)
     assert made.fallback is None
     assert made.acceleration_verified == (backend == "cuda")
@@ -55,16 +57,77 @@ def test_each_backend_has_its_function(kind, backend, normalize):
 @pytest.mark.parametrize("workers", [(), [worker(cpu="executed")]])
 @pytest.mark.parametrize("asked", [{}, {"backend": "auto"}, {"backend": "cpu"}, {"implementation": "stumpy"}])
 def test_what_needs_nothing_special_runs_on_cpu_without_a_fallback(kind, asked, fallback, workers):
-    made = planned(kind, 200, workers, fallback=fallback, **asked)
-    assert (made.backend, made.implementation, made.device, made.devices) == ("cpu", "stumpy", "cpu", None)
-    assert made.function == OPERATIONS[kind].functions["cpu"].normalised
+    made, operation = planned(kind, 200, workers, fallback=fallback, **asked), OPERATIONS[kind]
+    tiled = operation.tiles and "implementation" not in asked
+    assert (made.backend, made.device, made.devices) == ("cpu", "cpu", None)
+    assert made.implementation == ("tiles" if tiled else "stumpy")
+    assert made.function == (operation.tiles.names[0] if tiled else operation.functions["cpu"].normalised)
     assert made.fallback is None
     assert not made.acceleration_verified
 
 
+# ---- tiles -----------------------------------------------------------------------------------------------------------
+
+ANOTHER = {"against": {"values": []}}
+TILED = {
+    "a self-join": ("matrix_profile", {}, "tiles.self_join"),
+    "an AB-join": ("matrix_profile", ANOTHER, "tiles.ab_join"),
+    "Euclidean": ("matrix_profile", {"normalize": False}, "tiles.self_join"),
+    "an exponent nobody uses": ("matrix_profile", {"p": 3.0}, "tiles.self_join"),
+    "mpdist": ("mpdist", {"k": 7}, "tiles.mpdist"),
+    "a consensus": ("consensus_motif", {"normalize": False, "p": 2.0}, "tiles.consensus_motif"),
+    "an exact pan profile": ("pan_profile", {"percentage": 1.0}, "tiles.pan_profile"),
+}
+
+
+@pytest.mark.parametrize(("kind", "params", "function"), TILED.values(), ids=list(TILED))
+@pytest.mark.parametrize("backend", ["cpu", "dask", "ray"])
+@pytest.mark.parametrize("asked", [{}, {"implementation": "auto"}, {"implementation": "tiles"}])
+def test_tiles_are_taken_wherever_they_apply(kind, params, function, backend, asked):
+    made = planned(kind, 1050, EVERYWHERE, params, backend=backend, fallback="forbid", **asked)
+    assert (made.implementation, made.function, made.backend) == ("tiles", function, backend)
+    assert made.fallback is None
+    assert any("Our own kernel" in reason for reason in made.reasons)
+
+
+BEYOND = {
+    "several neighbours": ("matrix_profile", {"k": 2}, {}, "nearest neighbour alone, and k is 2"),
+    "another norm": ("mpdist", {"normalize": False, "p": 1.5}, {}, "p is 1.5"),
+    "an approximation": ("pan_profile", {"percentage": 0.5}, {}, "an approximation was asked for (percentage 0.5)"),
+    "dimensions": ("multidimensional_profile", {}, {}, "no kernel of tiles for a multidimensional profile"),
+    "a GPU": ("matrix_profile", {}, {"backend": "cuda"}, "tiles run on CPUs alone"),
+}
+
+
+@pytest.mark.parametrize(("kind", "params", "asked", "reason"), BEYOND.values(), ids=list(BEYOND))
+def test_what_tiles_do_not_compute_is_stumpys_and_says_why(kind, params, asked, reason):
+    made = planned(kind, 1050, EVERYWHERE, params, **asked)
+    assert (made.implementation, made.fallback) == ("stumpy", None)
+    assert any(reason in each for each in made.reasons)
+    wanted = planned(kind, 1050, EVERYWHERE, params, implementation="tiles", **asked)
+    assert (wanted.implementation, wanted.fallback.wanted) == ("stumpy", "tiles")
+    assert reason in wanted.fallback.reason
+    with pytest.raises(BackendUnavailable, match="'tiles' was asked for, but") as caught:
+        planned(kind, 1050, EVERYWHERE, params, implementation="tiles", fallback="forbid", **asked)
+    assert [error.pointer for error in caught.value.errors] == ["/execution/implementation"]
+
+
+def test_tiles_asked_for_by_name_are_not_left_for_a_gpu():
+    assert planned(length=9000, workers=EVERYWHERE).backend == "cuda"
+    made = planned(length=9000, workers=EVERYWHERE, implementation="tiles", fallback="forbid")
+    assert (made.backend, made.implementation) == ("dask", "tiles")
+
+
+def test_tiles_spread_sooner():
+    workers = cluster("dask", 2)
+    assert planned(length=1100, workers=workers).backend == "dask"  # 0.55 s on one worker
+    assert planned(length=1100, workers=workers, implementation="stumpy").backend == "cpu"
+
+
 def test_a_ray_plan_says_whose_path_it_takes():
     assert any(
-        "experimental and is not used" in reason for reason in planned(workers=EVERYWHERE, backend="ray").reasons
+        "experimental and is not used" in reason
+        for reason in planned(workers=EVERYWHERE, backend="ray", implementation="stumpy").reasons
     )
     assert not any("experimental" in reason for reason in planned(workers=EVERYWHERE, backend="dask").reasons)
 
@@ -127,18 +190,10 @@ def test_what_cannot_run_there_falls_back_and_says_so_or_is_refused(kind, worker
     assert made.fallback.reason in caught.value.detail
 
 
-def test_tiles_fall_back_to_stumpy_and_say_so_or_are_refused():
-    made = planned(implementation="tiles")
-    assert (made.implementation, made.fallback.wanted) == ("stumpy", "tiles")
-    with pytest.raises(BackendUnavailable) as caught:
-        planned(implementation="tiles", fallback="forbid")
-    assert [error.pointer for error in caught.value.errors] == ["/execution/implementation"]
-
-
 def test_when_both_are_missing_the_backend_is_told_and_both_have_their_sentence():
-    made = planned(backend="cuda", implementation="tiles")
+    made = planned(backend="cuda", implementation="tiles", params={"k": 2})
     assert made.fallback.wanted == "cuda"
-    assert any("tile" in reason for reason in made.reasons)
+    assert any("k is 2" in reason for reason in made.reasons)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
@@ -236,7 +291,7 @@ AUTO = {
 @pytest.mark.parametrize(("length", "workers", "backend", "because"), AUTO.values(), ids=list(AUTO))
 @pytest.mark.parametrize("fallback", ["allow", "forbid"])
 def test_auto(length, workers, backend, because, fallback):
-    made = planned(length=length, workers=workers, fallback=fallback)
+    made = planned(length=length, workers=workers, fallback=fallback, implementation="stumpy")
     assert made.backend == backend
     assert made.fallback is None
     assert made.reasons[0].startswith(f"`auto` chose {backend}: ")
@@ -358,7 +413,12 @@ def test_the_plan_of_what_the_checks_accept_is_total(request_, execution, worker
     except BackendUnavailable:
         assert execution.fallback == "forbid"
         return
-    assert made.function == OPERATIONS[kind].functions[made.backend].pick(params.normalize)
+    if made.implementation == "tiles":
+        assert made.function in OPERATIONS[kind].tiles.names
+        assert made.backend != "cuda"
+        assert execution.implementation != "stumpy"
+    else:
+        assert made.function == OPERATIONS[kind].functions[made.backend].pick(params.normalize)
     assert made.backend == execution.backend or execution.backend == "auto" or made.fallback
     if made.backend != "cpu":
         wanted = "simulated" if made.device == "cuda-simulator" else "executed"

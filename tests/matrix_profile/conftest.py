@@ -27,7 +27,9 @@ class Heard:
     def phase(self, name: str) -> None:
         self.phases.append(name)
 
-    def progress(self, done: int, total: int, unit: str, eta_seconds: float | None = None) -> None:
+    def progress(
+        self, done: int, total: int, unit: str, eta_seconds: float | None = None, fraction: float | None = None
+    ) -> None:
         self.progressed.append((done, total, unit, eta_seconds))
 
     def warning(self, message: str, **data: Any) -> None:

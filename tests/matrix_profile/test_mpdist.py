@@ -1,4 +1,4 @@
-"""An MPdist is the one the definition gives, made by STUMPY out of verified joins."""
+"""An MPdist is the one the definition gives, by our own kernel or made by STUMPY out of verified joins."""
 
 import json
 
@@ -7,6 +7,7 @@ import pytest
 
 from tests import oracle
 from tests.matrix_profile.hard import HARD, NOISE, OTHER, WALK, with_
+from workers.matrix_profile.tiles.grid import Grid
 
 
 @pytest.fixture
@@ -40,6 +41,8 @@ def only(asked):
 
 
 DISTANCES = [{}, *({"normalize": False, "p": p} for p in (1.0, 2.0, 3.0, 1.5))]
+TILES = {"implementation": "tiles"}
+OF_TILES = [{}, {"normalize": False, "p": 2.0}]
 
 
 def test_the_documented_example(mpdist):
@@ -53,6 +56,31 @@ def test_the_documented_example(mpdist):
 )
 def test_every_distance_and_choice(mpdist, asked, which):
     assert_true(mpdist(WALK, OTHER, 12, **asked, **which), WALK, OTHER, 12, **asked, **which)
+
+
+@pytest.mark.parametrize("asked", OF_TILES, ids=str)
+@pytest.mark.parametrize(
+    "which", [{}, {"percentage": 0.5}, {"percentage": 1.0}, {"k": 0}, {"k": 7}, {"k": 10_000}], ids=str
+)
+def test_every_choice_in_tiles(mpdist, asked, which):
+    done = mpdist(WALK, OTHER, 12, plan=TILES, **asked, **which)
+    assert distance(done) == pytest.approx(oracle.mpdist(WALK, OTHER, 12, **asked, **which), rel=1e-12)
+    assert done.answer["summary"]["verification"]["rows_checked"] >= 16
+    provenance = done.answer["provenance"]
+    assert (provenance["implementation"], provenance["function"]) == ("tiles", "tiles.mpdist")
+    assert provenance["tiles"] == provenance["pieces"]
+    assert not (done.folder / "tiles.checkpoint").exists()
+
+
+def test_one_pass_gives_both_joins(mpdist):
+    """As many tiles as one join has."""
+    a, b = np.random.default_rng(1).standard_normal((2, 6000)).cumsum(axis=1)
+    done = mpdist(a, b, 30, plan=TILES)
+    told = [each[:3] for each in done.heard.progressed]
+    assert told == [(number, len(told), "tiles") for number in range(1, len(told) + 1)]
+    grid = Grid(5971, 5971, 30, self_join=False)
+    assert len(told) == len(grid.tiles)
+    assert distance(done) == pytest.approx(distance(mpdist(b, a, 30)), abs=1e-9)
 
 
 @pytest.mark.parametrize("asked", DISTANCES, ids=str)
@@ -72,8 +100,20 @@ def test_hard_series(mpdist, case, asked):
         assert_true(mpdist(HARD[case], other, 10, **asked, **which), HARD[case], other, 10, **asked, **which)
 
 
-def test_series_without_a_distance(mpdist):
-    done = mpdist(np.full(60, np.nan), WALK, 10)
+@pytest.mark.parametrize("case", [case for case in HARD if case != "values near the largest"])
+@pytest.mark.parametrize("asked", OF_TILES, ids=str)
+def test_hard_series_in_tiles(mpdist, case, asked):
+    other = with_(NOISE[:90], slice(30, 45), 2.0)
+    for which in ({}, {"k": 3}, {"percentage": 1.0}):
+        found = distance(mpdist(HARD[case], other, 10, plan=TILES, **asked, **which))
+        scale = np.sqrt(10) if not asked else np.nanmax(np.abs(HARD[case][np.isfinite(HARD[case])]), initial=1.0)
+        truth = oracle.mpdist(HARD[case], other, 10, **asked, **which)
+        assert found == pytest.approx(truth, rel=1e-8, abs=1e-8 * scale)
+
+
+@pytest.mark.parametrize("plan", [{}, TILES], ids=str)
+def test_series_without_a_distance(mpdist, plan):
+    done = mpdist(np.full(60, np.nan), WALK, 10, plan=plan)
     assert distance(done) == np.inf
     assert done.answer["summary"]["distance"] is None
     assert np.isnan(done.arrays["distance"])

@@ -4,15 +4,25 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from workers import matrix_profile
 from workers.environment import compute_environment
 
+HOME = Path(matrix_profile.__file__).parent
+OURS = [
+    f"workers.matrix_profile.{path.relative_to(HOME).with_suffix('').as_posix().replace('/', '.')}"
+    for path in HOME.rglob("*.py")
+    if "njit" in path.read_text()
+]
+"""Our modules with compiled code."""
+
 PARENT = """
-import json, os, time
+import json, os, sys, time
 from workers.matrix_profile import known, warm
-warm.warm()
+warm.warm(*sys.argv[1:])
 threads = len(os.listdir("/proc/self/task"))
 import numpy as np
 from workers.matrix_profile.run import run
@@ -23,7 +33,8 @@ def child(folder):
     if not (pid := os.fork()):
         os.mkdir(folder)
         task = {"params": {"window": 100}, "sources": {"series": [{"name": "walk", "values": values}]}, "folder": folder}
-        known.answers(in_pieces=False)
+        if not sys.argv[1:]:
+            known.answers(in_pieces=False)
         os.write(writes, json.dumps(run(task, Silent())).encode())
         os._exit(0)
     status = os.waitpid(pid, 0)[1]
@@ -32,11 +43,12 @@ print(json.dumps({"threads": threads, "children": [child("one"), child("two")]})
 """
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_child_of_a_warm_parent(warm, tmp_path, threads):
+# The suite's folder of compiled code is that of one thread; of two, no more is compiled than the child then runs.
+@pytest.mark.parametrize(("threads", "distances"), [(1, []), (2, ["normalised"])])
+def test_a_child_of_a_warm_parent(warm, tmp_path, threads, distances):
     environment = os.environ | compute_environment(threads) | {"PYTHONPATH": os.getcwd()}
     parent = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PARENT],
+        [sys.executable, "-W", "error", "-c", PARENT, *distances],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -66,14 +78,18 @@ def test_a_warm_process_compiles_nothing_more(warm, compute, spread, monkeypatch
         kernels = [
             getattr(importlib.import_module(f"stumpy.{module}"), name) for module, name in cache.get_njit_funcs()
         ]
-        from workers.matrix_profile.kernel import correlations, norms
-
-        return {str(each.py_func): len(each.signatures) for each in [*kernels, correlations, norms]}
+        for name in OURS:
+            module = importlib.import_module(name)
+            kernels += [
+                each for each in vars(module).values() if hasattr(each, "py_func") and hasattr(each, "signatures")
+            ]
+        return {f"{each.py_func.__module__}.{each.py_func.__name__}": len(each.signatures) for each in kernels}
 
     a, b = np.random.default_rng(1).standard_normal((2, 80)).cumsum(axis=1)
     a[20] = np.nan
     before = compiled()
-    for plan in ({}, spread):
+    assert len([name for name in before if name.startswith("workers.matrix_profile.tiles")]) > 10
+    for plan in ({}, spread, {"implementation": "tiles"}):
         for distance in ({}, {"normalize": False}, {"normalize": False, "p": 1.5}):
             told = {"plan": plan, **distance}
             for k in (1, 3):
@@ -97,7 +113,8 @@ def test_speed_is_measured(warm):
     from workers.operations import OPERATIONS
 
     speed = measure()
-    kernels = {name for each in OPERATIONS.values() for name in (each.kernels.normalised, each.kernels.p_norm)}
+    measured = [each for operation in OPERATIONS.values() for each in (operation, operation.tiles) if each]
+    kernels = {name for each in measured for name in (each.kernels.normalised, each.kernels.p_norm)}
     assert set(speed) == {f"{name}_cells_per_second" for name in kernels}
     assert all(value > 1e5 for value in speed.values())
 
@@ -109,8 +126,19 @@ def test_the_documented_answers_are_given_and_others_are_noticed(warm, monkeypat
     from workers.matrix_profile import known
 
     names = known.answers(in_pieces=in_pieces)
-    assert names == [pair[in_pieces] for pair in known.CASES]
+    assert names == [pair[in_pieces] for pair in known.CASES] + ([] if in_pieces else list(known.TILES))
     right = getattr(stumpy, names[0])
     monkeypatch.setattr(stumpy, names[0], lambda *arguments: right(*arguments[:-2], arguments[-2] ** 3, arguments[-1]))
     with pytest.raises(known.WrongAnswer, match=f"{names[0]} gave"):
         known.answers(in_pieces=in_pieces)
+
+
+@pytest.mark.parametrize("name", ["self_join", "ab_join"])
+def test_an_answer_of_our_own_kernel_that_is_wrong_is_noticed(warm, monkeypatch, name):
+    from workers.matrix_profile import known
+
+    assert known.tiles_answers() == ["tiles.self_join", "tiles.ab_join"]
+    right = getattr(known, name)
+    monkeypatch.setattr(known, name, lambda *series, **told: right(series[0] ** 3, *series[1:], **told))
+    with pytest.raises(known.WrongAnswer, match=f"tiles.{name} gave"):
+        known.tiles_answers()

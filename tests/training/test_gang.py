@@ -327,7 +327,7 @@ def test_a_worker_that_the_server_counts_as_lost_is(job):
     one = job(nodes=2, devices=1)
     thread, ends = one.begin("train")
     eventually(lambda: one.running(2))
-    one.agent.peers = frozenset({"a"})
+    one.agent.peers = {"a": 1}
     thread.join(15)
     assert isinstance(ends[0], NurseryGone)
     eventually(lambda: not node_remote._stations, 10)

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from workers.spread.schedule import IN_FLIGHT, MOST_LOSSES, PieceKillsWorkers, Schedule
+from workers.spread.schedule import AT_HAND, MOST_LOSSES, PieceKillsWorkers, Schedule
 
 WORKERS = ["a", "b", "c"]
+THREADS = {"a": 1, "b": 1, "c": 3}
 
 
 class Course(RuleBasedStateMachine):
@@ -27,7 +28,7 @@ class Course(RuleBasedStateMachine):
     @rule(seconds=st.floats(0, 1))
     def place(self, seconds):
         self.now += seconds
-        for piece, worker in self.schedule.place(self.here, self.now):
+        for piece, worker in self.schedule.place({worker: THREADS[worker] for worker in self.here}, self.now):
             assert piece not in self.ended
             assert worker in self.here
             assert self.schedule.resting.get(worker, 0.0) <= self.now
@@ -65,7 +66,7 @@ class Course(RuleBasedStateMachine):
     @invariant()
     def no_worker_has_more_than_its_share(self):
         for worker in WORKERS:
-            assert sum(each == worker for each in self.schedule.running.values()) <= IN_FLIGHT
+            assert sum(each == worker for each in self.schedule.running.values()) <= THREADS[worker] + AT_HAND
 
 
 TestCourse = Course.TestCase
@@ -77,7 +78,7 @@ def test_every_piece_is_computed_when_nothing_goes_wrong(pieces, workers):
     schedule, done = Schedule(), []
     for piece in range(pieces):
         schedule.add(piece)
-    while placed := schedule.place(WORKERS[:workers], 0.0):
+    while placed := schedule.place(dict.fromkeys(WORKERS[:workers], 1), 0.0):
         for piece, _ in placed:
             schedule.done(piece)
             done.append(piece)
@@ -88,16 +89,16 @@ def test_a_lost_workers_pieces_run_before_those_that_still_wait():
     schedule = Schedule()
     for piece in range(6):
         schedule.add(piece)
-    schedule.place(["a", "b"], 0.0)
+    schedule.place({"a": 1, "b": 1}, 0.0)
     for piece in schedule.on_lost_workers(["b"]):
         schedule.lost(piece)
     schedule.done(1), schedule.done(3)
-    assert {piece for piece, _ in schedule.place(["b"], 0.0)} == {0, 2}
+    assert {piece for piece, _ in schedule.place({"b": 1}, 0.0)} == {0, 2}
 
 
 def test_a_worker_that_joins_gets_pieces_at_the_next_look():
     schedule = Schedule()
     for piece in range(6):
         schedule.add(piece)
-    schedule.place(["a"], 0.0)
-    assert {worker for _, worker in schedule.place(["a", "b"], 0.0)} == {"b"}
+    schedule.place({"a": 1}, 0.0)
+    assert {worker for _, worker in schedule.place({"a": 1, "b": 1}, 0.0)} == {"b"}

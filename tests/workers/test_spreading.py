@@ -150,7 +150,7 @@ def test_what_a_piece_says_of_itself_is_the_jobs_failure(host, agent):
 
 
 def test_a_worker_the_server_does_not_count_gets_no_pieces(host, agent):
-    agent.peers = frozenset({"b", "c"})
+    agent.peers = {"b": 1, "c": 1}
     cluster = Here()
     spread(host, agent, cluster, "spread_stumped", SERIES.tolist(), 50, 6)
     assert {address for _, address in cluster.tries} == {"b"}

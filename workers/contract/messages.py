@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from workers.contract.scalars import Message, Sample
 
-VERSION = "3"
+VERSION = "4"
 """Raised with every change of a message; a worker of another version is refused when it joins."""
 
 
@@ -89,6 +89,8 @@ class Task(Message):
     devices: list[int] = Field(default_factory=list)
     """CUDA indices on its worker that are the attempt's alone."""
     folder: str
+    earlier: list[str] = Field(default_factory=list)
+    """Folders of earlier attempts, the newest first, of this job and of those it is a retry of: what they kept need not be done again."""
     training: TrainingTask | None = None
 
 
@@ -169,8 +171,9 @@ class ReportAnswer(Message):
 
     acknowledged: list[str]
     stop: list[str]
-    peers: list[str] | None = None
-    """Addresses of the workers of the same engine that are up, as the server sees it: pieces go to no others."""
+    peers: dict[str, int] | None = None
+    """Addresses of the workers of the same engine that are up, as the server sees it, with their computing threads: pieces go to no
+    others."""
 
 
 class Claim(Message):

@@ -43,10 +43,10 @@ def prepare() -> None:
     Raises GpuFailed where STUMPY has only placeholders for its GPU functions.
     """
     import numba
-    import stumpy
-    from stumpy import cache, config
 
-    for module, name in cache.get_njit_funcs():  # what the GPU functions do on the CPU comes from the disk cache
+    from workers.stumpys import compiled, config, stumpy
+
+    for module, name in compiled.get_njit_funcs():  # what the GPU functions do on the CPU comes from the disk cache
         getattr(importlib.import_module(f"stumpy.{module}"), name).enable_caching()
     if missing := [name for name in FUNCTIONS if getattr(stumpy, name).__module__ != f"stumpy.{name}"]:
         raise GpuFailed(

@@ -5,11 +5,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
-import stumpy
 from numba import cuda
 
 from workers.cuda.job import failures_told, prepare, temporary_files_in
 from workers.failures import JobFailure
+from workers.stumpys import stumpy
 
 ODD: Final = np.array([584.0, -11.0, 23.0, 79.0, 1001.0, 0.0, -19.0])
 """The series of STUMPY's documentation; the window is 3."""

@@ -7,12 +7,12 @@ handed the joins and the distances of the series as they came: windows with gaps
 from typing import Any
 
 import numpy as np
-import stumpy.core
 
 from workers.matrix_profile import base as bases
 from workers.matrix_profile import exact
 from workers.matrix_profile.definition import Measure
 from workers.matrix_profile.profile import Floats, Ints
+from workers.stumpys import core
 
 
 class Across:
@@ -62,13 +62,13 @@ class SeriesCore:
         self._across, self._base = across, across.base
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(stumpy.core, name)
+        return getattr(core, name)
 
     def preprocess(self, T: Floats, m: int, **keywords: Any) -> Any:
-        return self._known(T, stumpy.core.preprocess(T, m, **keywords))
+        return self._known(T, core.preprocess(T, m, **keywords))
 
     def preprocess_non_normalized(self, T: Floats, m: int, **keywords: Any) -> Any:
-        return self._known(T, stumpy.core.preprocess_non_normalized(T, m, **keywords))
+        return self._known(T, core.preprocess_non_normalized(T, m, **keywords))
 
     def sliding_dot_product(self, Q: Floats, T: Floats) -> None:
         """Of no use to `_mass` below."""

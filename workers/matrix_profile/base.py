@@ -151,7 +151,9 @@ class Onward:
     def __init__(self, report: Reporter, total: int | None) -> None:
         self._report, self._total, self._before, self._done = report, total, 0, 0
 
-    def progress(self, done: int, total: int, unit: str, eta_seconds: float | None = None) -> None:
+    def progress(
+        self, done: int, total: int, unit: str, eta_seconds: float | None = None, fraction: float | None = None
+    ) -> None:
         if self._total is None:
             return
         if done <= self._done:

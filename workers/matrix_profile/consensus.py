@@ -1,9 +1,11 @@
-"""The consensus motif of several series, made by STUMPY's function out of verified joins and distances as defined."""
+"""The consensus motif of several series, by our own kernel or by STUMPY's function out of verified joins and distances as
+defined."""
 
 import importlib
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +13,16 @@ from workers.failures import InvalidInput
 from workers.matrix_profile import base as bases
 from workers.matrix_profile import sheets
 from workers.matrix_profile.across import Across, SeriesCore
+from workers.matrix_profile.consensus_motif import SAMPLED_WINDOWS, TIE, Motif
+from workers.matrix_profile.consensus_tiles import KEPT, Search
 from workers.matrix_profile.frame import Job, Made
 from workers.matrix_profile.ground import hearing, stumpys
 from workers.matrix_profile.profile import Ints
 from workers.matrix_profile.results import moments
 from workers.matrix_profile.series import Series
 from workers.matrix_profile.verify import SEED, Unverifiable
+from workers.matrix_profile.windows import Windows
 from workers.reporting import Reporter
-
-SAMPLED_WINDOWS: Final = 8
-
-TIE: Final = 1.1e-5
-"""Radii this near to each other, relative, are equal to STUMPY, which then takes the window nearer on average."""
 
 
 def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
@@ -32,52 +32,72 @@ def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
     Windows with missing values take no part. Raises InvalidInput where a series has no whole window.
     """
     job = Job(task, report)
-    m, normalize = int(job.params["window"]), job.distance.normalize
+    m = int(job.params["window"])
     with job.phase("loading"):
         series = job.series("series")
-        treated = job.distance.treat(series)
-        base = bases.Base(series, treated, job.distance, job.ground, takes_client=job.ground.spreads)
-        _require_whole_windows(series, base, m)
+        windows = _whole_windows(series, m)
+    motif, made, checked = (_in_tiles if job.ground.tiled else _by_stumpy)(job, series, windows)
+    number, index, at = motif.number, motif.index, [each.times_us for each in series]
+    said = {"radius": motif.radius, "series": number, "index": index}
+    others = [
+        {"series": other, "index": int(motif.neighbors[other]), "distance": float(motif.distances[other])}
+        | _at(at[other], int(motif.neighbors[other]))
+        for other in range(len(series))
+        if other != number
+    ]
+    summary = said | _at(at[number], index) | {"name": series[number].name, "neighbors": others}
+    here = at[number]
+    sheet = sheets.values(said, None if here is None else int(here[index]))
+    result = job.finish(made, summary | {"verification": checked.as_dict()}, sheet)
+    Path(task["folder"], KEPT).unlink(missing_ok=True)
+    return result
+
+
+def _whole_windows(series: list[Series], m: int) -> list[Windows]:
+    """The windows of each; there must be two series, and a whole window in each."""
+    if len(series) < 2:
+        raise InvalidInput("a consensus needs two series or more")
+    windows = []
+    for each in series:
+        each.windows(m)
+        windows.append(Windows(each.values, m))
+        if not windows[-1].whole.any():
+            raise InvalidInput(
+                f"there is no consensus: {each.name!r} has no window of {m} samples without missing values; "
+                "leave it out, or choose a shorter window"
+            )
+    return windows
+
+
+def _in_tiles(job: Job, series: list[Series], windows: list[Windows]) -> tuple[Motif, Made, bases.Checked]:
+    search = Search(job, series, windows)
+    with job.phase("computing"):
+        motif = search.find()
+    with job.phase("verifying"):
+        search.witness.check(motif)
+    about = {"tiles": search.tiles, "tiles_resumed": search.resumed, "careful_cells": search.careful_cells}
+    made = Made("tiles.consensus_motif", search.tiles, search.treated, implementation="tiles", about=about)
+    return motif, made, search.witness.checked
+
+
+def _by_stumpy(job: Job, series: list[Series], windows: list[Windows]) -> tuple[Motif, Made, bases.Checked]:
+    m, normalize, treated = windows[0].m, job.distance.normalize, job.distance.treat(series)
+    base = bases.Base(series, treated, job.distance, job.ground, takes_client=job.ground.spreads)
     with job.phase("computing"):
         base.ground = bases.onward(job.ground, bases.spans(base, _joins(len(series), m)))
         across, name = Across(base, m), job.ground.function("consensus_motif", normalize=normalize)
         radius, number, index = _call(name, across, m, normalize=normalize, job=job)
         base.require_calls(len(series), name)
     with job.phase("verifying"):
-        distances, neighbors = across.neighbors(number, index)
+        motif = Motif(number, index, *across.neighbors(number, index))
         claimed = float(treated.distances(np.asarray(radius)))
-        exact = float(distances.max())
-        base.checked.add(_verified(across, number, index, claimed, exact))
-        at = [each.times_us for each in series]
-        said = {"radius": exact, "series": number, "index": index}
-        others = [
-            {"series": other, "index": int(neighbors[other]), "distance": float(distances[other])}
-            | _at(at[other], int(neighbors[other]))
-            for other in range(len(series))
-            if other != number
-        ]
-        summary = said | _at(at[number], index) | {"name": series[number].name, "neighbors": others}
-    here = at[number]
-    sheet = sheets.values(said, None if here is None else int(here[index]))
-    made = Made(f"stumpy.{name}", base.pieces, treated)
-    return job.finish(made, summary | {"verification": base.checked.as_dict()}, sheet)
+        base.checked.add(_verified(across, number, index, claimed, motif.radius))
+    return motif, Made(f"stumpy.{name}", base.pieces, treated), base.checked
 
 
 def _joins(count: int, m: int) -> list[tuple[int, int | None, int]]:
     """Each series with the next, the last with the first: what STUMPY joins in full."""
     return [(number, (number + 1) % count, m) for number in range(count)]
-
-
-def _require_whole_windows(series: list[Series], base: bases.Base, m: int) -> None:
-    if len(series) < 2:
-        raise InvalidInput("a consensus needs two series or more")
-    for number, each in enumerate(series):
-        each.windows(m)
-        if not base.windows(number, m).whole.any():
-            raise InvalidInput(
-                f"there is no consensus: {each.name!r} has no window of {m} samples without missing values; "
-                "leave it out, or choose a shorter window"
-            )
 
 
 def _call(name: str, across: Across, m: int, *, normalize: bool, job: Job) -> tuple[float, int, int]:

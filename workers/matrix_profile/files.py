@@ -10,6 +10,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -60,9 +61,21 @@ def _json(sheet: Sheet, out: IO[bytes]) -> None:
 def _array(values: Any, out: IO[bytes]) -> None:
     out.write(b"[")
     for part in chunks(len(values)):
-        text = json.dumps(finite(values[part]), allow_nan=False)
-        out.write((", " if part.start else "").encode() + text[1:-1].encode())
+        text = _numbers(values[part]) if values.dtype.kind in "fi" and values.ndim == 1 else _anything(values[part])
+        out.write((b", " if part.start else b"") + text)
     out.write(b"]")
+
+
+def _numbers(values: Any) -> bytes:
+    """Arrow writes the shortest text that reads back as the same number, a dozen times as fast as `json`."""
+    mask = ~np.isfinite(values) if values.dtype.kind == "f" else None
+    texts = pa.array(np.ascontiguousarray(values), mask=mask).cast(pa.string()).fill_null("null")
+    joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), ", ")
+    return bytes(joined[0].as_buffer())
+
+
+def _anything(values: Any) -> bytes:
+    return json.dumps(finite(values), allow_nan=False)[1:-1].encode()
 
 
 def _csv(sheet: Sheet, out: IO[bytes]) -> None:

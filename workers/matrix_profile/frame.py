@@ -8,35 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from workers.matrix_profile import files
-from workers.matrix_profile.definition import Measure, Shapes
+from workers.matrix_profile.distance import Distance as Distance
 from workers.matrix_profile.ground import Ground
-from workers.matrix_profile.norms import Norms
 from workers.matrix_profile.provenance import origin
 from workers.matrix_profile.series import Series, load
-from workers.matrix_profile.treatment import Treated, treat
+from workers.matrix_profile.treatment import Treated
 from workers.matrix_profile.verify import SEED
 from workers.matrix_profile.windows import Windows
 from workers.reporting import Reporter
-
-
-@dataclass(frozen=True)
-class Distance:
-    """The distance a job asks for."""
-
-    normalize: bool
-    p: float
-
-    @classmethod
-    def of(cls, params: Mapping[str, Any]) -> "Distance":
-        return cls(bool(params.get("normalize", True)), float(params.get("p", 2.0)))
-
-    def measure(self, a: Windows, b: Windows | None = None) -> Measure:
-        """As defined, on the data as they came; of `a` with itself where `b` is None."""
-        other = a if b is None else b
-        return Shapes(a, other) if self.normalize else Norms(a, other, self.p)
-
-    def treat(self, series: list[Series]) -> Treated:
-        return treat([each.values for each in series], normalize=self.normalize, p=self.p)
 
 
 @dataclass
@@ -56,12 +35,15 @@ class Clock:
 
 @dataclass(frozen=True)
 class Made:
-    """How a result was made, for its provenance: STUMPY's function, in how many pieces, on series treated how."""
+    """How a result was made, for its provenance: by which function, in how many pieces, on series treated how. about: what
+    else there is to say of it."""
 
     function: str
     pieces: int
     treated: Treated
     seeds: dict[str, int] = field(default_factory=dict)
+    implementation: str = "stumpy"
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 class Job:
@@ -101,7 +83,7 @@ class Job:
             | {
                 "backend": self.ground.backend,
                 "fallback": self.fallback,
-                "implementation": "stumpy",
+                "implementation": made.implementation,
                 "function": made.function,
                 "pieces": made.pieces,
                 "device": (self.task.get("plan") or {}).get("device", "cpu"),
@@ -109,6 +91,7 @@ class Job:
                 "treatment": made.treated.described,
                 "seeds": {"verification": SEED} | made.seeds,
             }
+            | made.about
         )
 
     def finish(self, made: Made, said: dict[str, Any], sheet: files.Sheet) -> dict[str, Any]:

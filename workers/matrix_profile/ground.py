@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any, Final
 
 import numba
-import stumpy
 
+from workers.matrix_profile.tiles.hands import Hands, ThreadHands
 from workers.operations import OPERATIONS
 from workers.reporting import Reporter
+from workers.stumpys import stumpy
 
 PIECE_SECONDS = 0.5
 """Work of one piece, about: progress moves and a cancel or a lost worker costs no more."""
@@ -33,22 +34,44 @@ EXPECTED_WARNINGS: Final = (
 
 @dataclass(frozen=True)
 class Ground:
-    """backend: `cpu`, `dask`, `ray` or `cuda`.  workers: how many a cluster spreads over.  devices: CUDA indices."""
+    """backend: `cpu`, `dask`, `ray` or `cuda`.  workers: how many a cluster spreads over.  devices: CUDA indices.
+    implementation: `tiles` or `stumpy`."""
 
     report: Reporter
     backend: str = "cpu"
     workers: int = 1
     devices: tuple[int, ...] = ()
+    implementation: str = "stumpy"
 
     @classmethod
     def of(cls, task: Mapping[str, Any], report: Reporter) -> "Ground":
         plan = task.get("plan") or {}
         devices = tuple(int(device) for device in task.get("devices") or ())
-        return cls(report, str(plan.get("backend") or "cpu"), max(1, int(plan.get("workers") or 1)), devices)
+        backend, implementation = str(plan.get("backend") or "cpu"), str(plan.get("implementation") or "stumpy")
+        return cls(report, backend, max(1, int(plan.get("workers") or 1)), devices, implementation)
 
     @property
     def spreads(self) -> bool:
         return self.backend in ("dask", "ray")
+
+    @property
+    def tiled(self) -> bool:
+        return self.implementation == "tiles"
+
+    @property
+    def threads(self) -> int:
+        """Those of this process that may compute."""
+        return threads()
+
+    def hands(self) -> Hands:
+        """Who computes tiles: the threads of this process, or those of the cluster's workers."""
+        if not self.spreads:
+            return ThreadHands(threads())
+        from workers.matrix_profile.tiles.spread import (
+            SpreadHands,
+        )  # needs a door to the driver, which only a spread job has
+
+        return SpreadHands()
 
     def function(self, kind: str, *, normalize: bool, in_pieces: bool = False) -> str:
         """STUMPY's name for what this ground calls; `in_pieces` asks for the one that takes a client."""

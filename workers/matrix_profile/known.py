@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
-import stumpy
 
 from workers.matrix_profile.ground import ClientHere
 from workers.matrix_profile.profile import Floats
+from workers.matrix_profile.tiles import ab_join, self_join
 from workers.reporting import Silent
+from workers.stumpys import stumpy
 
 M: Final = 3
 ODD: Final = np.array([584.0, -11.0, 23.0, 79.0, 1001.0, 0.0, -19.0])
@@ -55,14 +56,35 @@ CASES: Final[Mapping[tuple[str, str], tuple[Callable[..., Any], Any]]] = {
 """STUMPY's function for one process and the one for pieces → how it is asked, and the answer."""
 
 
+TILES: Final[Mapping[str, tuple[Callable[[], Any], Any]]] = {
+    "tiles.self_join": (
+        lambda: np.concatenate(
+            [self_join(ODD, M, threads=1, normalize=each).distances[:, 0] for each in (True, False)]
+        ),
+        np.concatenate([PROFILE, _absolute(ODD)]),
+    ),
+    "tiles.ab_join": (lambda: ab_join(SHORT, ODD, M, threads=1).distances.min(), 0.00019935236191097894),
+}
+"""The same of our own kernel."""
+
+
 def answers(*, in_pieces: bool) -> list[str]:
     """Ask each function. Returns their names; raises WrongAnswer for the first that is wrong."""
     client = (ClientHere(2, Silent()),) if in_pieces else ()
-    asked = []
     for names, (ask, expected) in CASES.items():
         name = names[in_pieces]
-        found = np.asarray(ask(getattr(stumpy, name), *client), dtype=np.float64)
-        if not np.allclose(found, np.asarray(expected, dtype=np.float64), rtol=0, atol=1e-6):
-            raise WrongAnswer(f"{name} gave {found.tolist()} for the example of STUMPY's documentation")
-        asked.append(name)
-    return asked
+        _compare(name, ask(getattr(stumpy, name), *client), expected)
+    return [names[in_pieces] for names in CASES] + ([] if in_pieces else tiles_answers())
+
+
+def tiles_answers() -> list[str]:
+    """The same of our own kernel, in this very process."""
+    for name, (ask, expected) in TILES.items():
+        _compare(name, ask(), expected)
+    return list(TILES)
+
+
+def _compare(name: str, found: Any, expected: Any) -> None:
+    found = np.asarray(found, dtype=np.float64)
+    if not np.allclose(found, np.asarray(expected, dtype=np.float64), rtol=0, atol=1e-6):
+        raise WrongAnswer(f"{name} gave {found.tolist()} for the example of STUMPY's documentation")

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from stumpy.maamp import _get_multi_p_norm
 
 from workers.failures import InvalidInput
 from workers.matrix_profile import multiverify, sheets
@@ -16,6 +15,7 @@ from workers.matrix_profile.ground import PIECE_SECONDS, hearing, stumpys, threa
 from workers.matrix_profile.profile import Floats, Ints
 from workers.matrix_profile.results import moments
 from workers.reporting import Reporter
+from workers.stumpys import _get_multi_p_norm
 
 CELLS_PER_SECOND: Final = {True: 1.3e7, False: 2.8e6}
 """normalize → entries of all dimensions a second, on one thread."""

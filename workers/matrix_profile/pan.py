@@ -1,8 +1,9 @@
-"""A pan matrix profile: one verified profile for each window, visited in STUMPY's order and given in ascending order."""
+"""A pan matrix profile: one verified profile for each window, in ascending order, by our own kernel or by STUMPY's object."""
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from workers.matrix_profile import sheets
 from workers.matrix_profile.approximate import ORDER_SEED, Approximation
 from workers.matrix_profile.frame import Distance, Job, Made
 from workers.matrix_profile.ground import hearing, stumpys
+from workers.matrix_profile.pan_tiles import KEPT, Pan
 from workers.matrix_profile.profile import Floats, Ints
 from workers.matrix_profile.results import moments
-from workers.operations import pan_windows
+from workers.matrix_profile.series import Series
 from workers.reporting import Reporter
+from workers.sizes import pan_windows
 
 SAMPLED_ROWS: Final = 2
 """Rows taken at random for each window; there are many windows."""
@@ -28,25 +31,48 @@ def run(task: dict[str, Any], report: Reporter) -> dict[str, Any]:
     With a percentage below 1 each profile is an approximation from above, whose pairs are exact all the same.
     """
     job = Job(task, report)
-    normalize, exact = job.distance.normalize, float(job.params.get("percentage", 1.0)) >= 1.0
+    exact = float(job.params.get("percentage", 1.0)) >= 1.0
     with job.phase("loading"):
         (series,) = job.series("series")
         lengths = _lengths(job, len(series.values))
         if not np.isfinite(series.values).any():
             raise InvalidInput(f"{series.name!r} has no finite value")
+    found, made, checked = (_in_tiles if job.ground.tiled else _by_stumpy)(job, series, lengths)
+    said = _summary(lengths, found, series, job.distance)
+    said |= {"approximate": not exact, "verification": checked.as_dict()}
+    result = job.finish(made, said, sheets.pan_profile(lengths, [row for row, _ in found], series.times_us))
+    Path(task["folder"], KEPT).unlink(missing_ok=True)
+    return result
+
+
+Found: TypeAlias = list[tuple[Floats, tuple[int, int]]]
+"""For each window length, ascending: its distances, and the window whose neighbour is nearest with that neighbour."""
+
+
+def _in_tiles(job: Job, series: Series, lengths: Ints) -> tuple[Found, Made, bases.Checked]:
+    pan = Pan(job, series, lengths)
     with job.phase("computing"):
-        treated, name = job.distance.treat([series]), job.ground.function("pan_profile", normalize=normalize)
+        rows = pan.find()
+    found = [(rows[m].distances, rows[m].best) for m in lengths.tolist()]
+    about = {"tiles": pan.tiles, "tiles_resumed": pan.resumed, "careful_cells": pan.careful_cells}
+    made = Made("tiles.pan_profile", pan.tiles, pan.treated, implementation="tiles", about=about)
+    return found, made, pan.checked
+
+
+def _by_stumpy(job: Job, series: Series, lengths: Ints) -> tuple[Found, Made, bases.Checked]:
+    exact = float(job.params.get("percentage", 1.0)) >= 1.0
+    with job.phase("computing"):
+        treated, name = (
+            job.distance.treat([series]),
+            job.ground.function("pan_profile", normalize=job.distance.normalize),
+        )
         base = _Windows([series], treated, job.distance, job.ground, job.ground.spreads, SAMPLED_ROWS)
         base.ground = bases.onward(job.ground, None)
-        found = _visit(name, base, lengths, exact=exact, job=job)
+        profiles = _visit(name, base, lengths, exact=exact, job=job)
         base.require_calls(len(lengths), name)
-    with job.phase("verifying"):
-        rows = [treated.distances(found[m]) for m in lengths.tolist()]
-        said = _summary(lengths, rows, base, job.distance)
-        said |= {"approximate": not exact, "verification": base.checked.as_dict()}
-    seeds = {} if exact else {"order": ORDER_SEED}
-    made = Made(f"stumpy.{name}", base.pieces, treated, seeds)
-    return job.finish(made, said, sheets.pan_profile(lengths, rows, series.times_us))
+    found = [(treated.distances(profiles[m]), base.nearest[0, m]) for m in lengths.tolist()]
+    made = Made(f"stumpy.{name}", base.pieces, treated, {} if exact else {"order": ORDER_SEED})
+    return found, made, base.checked
 
 
 def _lengths(job: Job, samples: int) -> Ints:
@@ -104,24 +130,27 @@ def _approximation(base: bases.Base) -> Callable[..., Approximation]:
     return make
 
 
-def _summary(lengths: Ints, rows: list[Floats], base: bases.Base, distance: Distance) -> dict[str, Any]:
+def _summary(lengths: Ints, found: Found, series: Series, distance: Distance) -> dict[str, Any]:
     """How many windows, and the pair that is nearest for its length, by the measure of STUMPY's own pan: d / 2√m where
     normalised, else d / (range · m^(1/p)), each between 0 and 1."""
     said: dict[str, Any] = {"windows": len(lengths), "best": None, "normalised_by": "2*sqrt(window)"}
-    values, times_us = base.series[0].values, base.series[0].times_us
     scale: Floats = np.asarray(2.0 * np.sqrt(lengths))
     if not distance.normalize:
-        there = values[np.isfinite(values)]
+        there = series.values[np.isfinite(series.values)]
         reach = there.max() / 2 - there.min() / 2
         scale = np.asarray(2 * (reach or 1.0) * lengths ** (1 / distance.p))
         said["normalised_by"] = "(max - min) * window**(1/p)"
-    relative = np.array([row.min() for row in rows]) / scale
+    relative = np.array([row.min() for row, _ in found]) / scale
     if np.isfinite(relative).any():
         best = int(relative.argmin())
-        m = int(lengths[best])
-        index, neighbor = base.nearest[0, m]
-        said["best"] = {"window": m, "index": index, "neighbor": neighbor, "distance": float(rows[best][index])}
+        row, (index, neighbor) = found[best]
+        said["best"] = {
+            "window": int(lengths[best]),
+            "index": index,
+            "neighbor": neighbor,
+            "distance": float(row[index]),
+        }
         said["best"]["normalised_distance"] = float(relative[best])
-        if times_us is not None:
-            said["best"]["at"], said["best"]["neighbor_at"] = moments(times_us[[index, neighbor]])
+        if series.times_us is not None:
+            said["best"]["at"], said["best"]["neighbor_at"] = moments(series.times_us[[index, neighbor]])
     return said

@@ -29,6 +29,11 @@ class Treated:
     exponent: int
     described: dict[str, Any]
 
+    @property
+    def joined(self) -> tuple[Floats, Floats | None]:
+        """The series of a join: one with itself, or one with another."""
+        return self.series[0], self.series[1] if len(self.series) > 1 else None
+
     def distances(self, found: Floats) -> Floats:
         """Distances between treated series as distances between the series as they came."""
         return np.asarray(np.ldexp(found, self.exponent))

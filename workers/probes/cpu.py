@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from workers.contract import call_by_name
 from workers.host import CPU, current_host
 from workers.nursery_client import Nursery
 from workers.probes.finding import Finding, in_child
 
 ON_THIS_WORKER: Final = "workers.probes.cpu:on_this_worker"
+TILES: Final = "workers.matrix_profile.known:tiles_answers"
 
 
 def check_cpu(nursery: Nursery) -> Finding:
@@ -15,8 +17,12 @@ def check_cpu(nursery: Nursery) -> Finding:
 
 
 def on_this_worker() -> list[str]:
-    """Called through a cluster, in the process of a worker: STUMPY's functions for pieces, in a child as jobs have it."""
-    names: list[str] = in_child(current_host().nursery_for(CPU), "workers.probes.cpu:known_answers", True)
+    """Called through a cluster, in the process of a worker: STUMPY's functions for pieces in a child, and tiles in this process, as
+    jobs have them."""
+    host = current_host()
+    names: list[str] = in_child(host.nursery_for(CPU), "workers.probes.cpu:known_answers", True)
+    host.require_tiles()
+    names += call_by_name(TILES)
     return names
 
 

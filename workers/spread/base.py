@@ -14,12 +14,16 @@ from workers.spread.parcel import Parcel
 
 @dataclass(frozen=True)
 class Errand:
-    """One piece of an attempt: what to call, and for whom. The attempt's claim is the piece's right to run."""
+    """One piece of an attempt: what to call, and for whom. The attempt's claim is the piece's right to run.
+
+    in_thread: it can be stopped, and leaves the interpreter to others while it computes, so it needs no child.
+    """
 
     attempt: str
     claim: str
     number: int
     function: str
+    in_thread: bool = False
 
 
 @dataclass(frozen=True)

@@ -71,16 +71,49 @@ class ClientSpread:
         return Spread(pieces, the_door(), self.report)
 
 
+class Hatch:
+    """Where pieces are handed over and their results come back, through the door of this child."""
+
+    def __init__(self, door: Door) -> None:
+        self.door, self.slots = door, FIRST_SLOTS
+
+    def open(self, shared: Parcel | None = None) -> None:
+        """Begin a batch of pieces, with what all of them need."""
+        self.door.send({"op": "share"}, shared)
+
+    def hand_over(self, number: int, function: str, own: Parcel, *, in_thread: bool = False) -> None:
+        self.door.send({"op": "piece", "number": number, "function": function, "in_thread": in_thread}, own)
+
+    def take(self) -> tuple[int, Parcel] | None:
+        """Wait for news: the number of a piece with its result, or None where it was about how many pieces there is room for.
+
+        Raises PieceProblem where a piece failed.
+        """
+        message, parcel = self.door.receive()
+        match message:
+            case {"op": "slots", "count": count}:
+                self.slots = max(1, count)
+            case {"op": "failed", "problem": problem}:
+                raise PieceProblem(problem)
+            case {"op": "done", "number": number, "worker": worker} if parcel:
+                computed[worker] += 1
+                return number, parcel
+        return None
+
+    def close(self) -> None:
+        """End the batch."""
+        self.door.send({"op": "end"})
+
+
 class Spread:
     """The results of one batch, in order. STUMPY asks for them by number and merges each before it asks for the next."""
 
     def __init__(self, pieces: Sequence[Deferred], door: Door, report: Reporter) -> None:
-        self.pieces, self.door, self.report = pieces, door, report
-        self.slots, self.sent, self.finished, self.started = FIRST_SLOTS, 0, 0, time.monotonic()
+        self.pieces, self.hatch, self.report = pieces, Hatch(door), report
+        self.sent, self.finished, self.started = 0, 0, time.monotonic()
         self.results: dict[int, Parcel] = {}
-        common = [position for position in range(len(pieces[0].arguments)) if self._same(position)]
-        self.shared = common
-        door.send({"op": "share"}, Parcel.of({position: pieces[0].arguments[position] for position in common}))
+        self.shared = [position for position in range(len(pieces[0].arguments)) if self._same(position)]
+        self.hatch.open(Parcel.of({position: pieces[0].arguments[position] for position in self.shared}))
 
     def _same(self, position: int) -> bool:
         first = self.pieces[0].arguments[position]
@@ -89,32 +122,25 @@ class Spread:
     def __getitem__(self, number: int) -> Any:
         while number not in self.results:
             self._keep_busy(number)
-            self._hear()
+            if taken := self.hatch.take():
+                self.results[taken[0]] = taken[1]
+                self._report()
         result = self.results.pop(number).open()
         if number == len(self.pieces) - 1:
-            self.door.send({"op": "end"})
+            self.hatch.close()
         return result
 
     def _keep_busy(self, needed: int) -> None:
         """Hand pieces over as far ahead as the cluster has room: results that wait to be merged take memory."""
-        while self.sent < min(len(self.pieces), needed + self.slots + 1):
+        while self.sent < min(len(self.pieces), needed + self.hatch.slots + 1):
             piece = self.pieces[self.sent]
             own = {i: value for i, value in enumerate(piece.arguments) if i not in self.shared}
             function = f"{piece.function.__module__}:{piece.function.__name__}"
-            self.door.send({"op": "piece", "number": self.sent, "function": function}, Parcel.of(own))
+            self.hatch.hand_over(self.sent, function, Parcel.of(own))
             self.sent += 1
 
-    def _hear(self) -> None:
-        message, parcel = self.door.receive()
-        match message:
-            case {"op": "slots", "count": count}:
-                self.slots = max(1, count)
-            case {"op": "failed", "problem": problem}:
-                raise PieceProblem(problem)
-            case {"op": "done", "number": number, "worker": worker} if parcel:
-                self.results[number] = parcel
-                computed[worker] += 1
-                self.finished += 1
-                total = len(self.pieces)
-                left = (time.monotonic() - self.started) / self.finished * (total - self.finished)
-                self.report.progress(self.finished, total, "pieces", left)
+    def _report(self) -> None:
+        self.finished += 1
+        total = len(self.pieces)
+        left = (time.monotonic() - self.started) / self.finished * (total - self.finished)
+        self.report.progress(self.finished, total, "pieces", left)

@@ -98,6 +98,8 @@ _fetching = threading.Lock()
 
 def compute(errand: Errand, shared: Any, own: Parcel) -> Answer:
     """In the target's process: run a piece. What several of them share is fetched once, and let go with the last of them."""
+    if shared is None:
+        return piece.compute(errand, None, own)
     name = shared.hex()
     with _fetching:
         parcel = _here.get(name)

@@ -1,15 +1,16 @@
 """Which piece of a batch runs where: no I/O, no clock of its own, so that every course of events can be tested.
 
-A worker holds up to `IN_FLIGHT` pieces, one computed and one at hand. A lost worker's pieces go back to the front of the line; a
+A worker holds the pieces that its threads compute, and one at hand. A lost worker's pieces go back to the front of the line; a
 busy worker is left alone for a moment; a new worker gets pieces at the next look.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-IN_FLIGHT: Final = 2
+AT_HAND: Final = 1
+"""Pieces that a worker holds beyond those it computes."""
 REST_SECONDS: Final = 0.25
 """How long a worker that was busy is not asked again."""
 MOST_LOSSES: Final = 4
@@ -34,20 +35,23 @@ class Schedule:
     def add(self, piece: int) -> None:
         self.waiting.append(piece)
 
-    def place(self, workers: Iterable[str], now: float) -> list[tuple[int, str]]:
-        """What to submit now: the earliest pieces, to the workers with the fewest in flight."""
-        load = {worker: 0 for worker in sorted(workers) if self.resting.get(worker, 0.0) <= now}
+    def place(self, workers: Mapping[str, int], now: float) -> list[tuple[int, str]]:
+        """What to submit now: the earliest pieces, to the workers with the most room.
+
+        workers: how many pieces each computes at once.
+        """
+        room = {each: workers[each] + AT_HAND for each in sorted(workers) if self.resting.get(each, 0.0) <= now}
         for worker in self.running.values():
-            if worker in load:
-                load[worker] += 1
+            if worker in room:
+                room[worker] -= 1
         placed = []
-        while self.waiting and load:
-            worker = min(load, key=lambda each: load[each])
-            if load[worker] >= IN_FLIGHT:
+        while self.waiting and room:
+            worker = max(room, key=lambda each: room[each])
+            if room[worker] <= 0:
                 break
             piece = self.waiting.popleft()
             self.running[piece] = worker
-            load[worker] += 1
+            room[worker] -= 1
             placed.append((piece, worker))
         return placed
 

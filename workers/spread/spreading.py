@@ -14,7 +14,7 @@ from workers.failures import JobFailure
 from workers.spread.base import Answer, Cluster, Errand, WorkerGone
 from workers.spread.door import Door, DoorClosed
 from workers.spread.parcel import Parcel
-from workers.spread.schedule import IN_FLIGHT, PieceKillsWorkers, Schedule
+from workers.spread.schedule import AT_HAND, PieceKillsWorkers, Schedule
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +36,14 @@ class Spreading:
         self._attempt, self._claim = attempt, claim
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._schedule = Schedule()
-        self._own: dict[int, tuple[str, Parcel]] = {}
-        """piece → its function and what it alone needs."""
+        self._own: dict[int, tuple[Errand, Parcel]] = {}
+        """piece → its errand and what it alone needs."""
         self._futures: dict[int, Future[Answer]] = {}
         self._shared: Parcel | None = None
         self._handle: Any = None
-        self._workers: frozenset[str] = frozenset()
+        self._workers: dict[str, int] = {}
+        """address → how many pieces it computes at once."""
+        self._in_threads = False
         self._looked = 0.0
         self._closed = False
         self._threads = [
@@ -99,9 +101,12 @@ class Spreading:
             case {"op": "share"}:
                 self._shared, self._handle = parcel, None
                 self._schedule = Schedule(resting=self._schedule.resting)
-            case {"op": "piece", "number": number, "function": function} if parcel:
-                self._own[number] = (function, parcel)
+            case {"op": "piece", "number": number, "function": function, **said} if parcel:
+                in_thread = bool(said.get("in_thread"))
+                self._own[number] = (Errand(self._attempt, self._claim, number, function, in_thread), parcel)
                 self._schedule.add(number)
+                if in_thread != self._in_threads:
+                    self._in_threads, self._looked = in_thread, 0.0
             case {"op": "end"}:
                 self._shared, self._handle = None, None
 
@@ -112,15 +117,17 @@ class Spreading:
             return
         self._looked = now
         try:
-            workers = frozenset(cluster.workers())
+            here = cluster.workers()
         except ConnectionError as fault:
             log.info("the cluster does not say which workers it has: %s", fault)
             return
-        if self._agent.peers is not None:
-            workers &= self._agent.peers  # one that hangs is on the cluster still, and the server knows better
+        peers = self._agent.peers
+        # One that hangs is on the cluster still, and the server knows better. A child takes all threads of its worker.
+        threads = {each: 1 if peers is None else peers[each] for each in here if peers is None or each in peers}
+        workers = threads if self._in_threads else dict.fromkeys(threads, 1)
         if workers != self._workers:
             self._workers = workers
-            self._door.send({"op": "slots", "count": IN_FLIGHT * len(workers)})
+            self._door.send({"op": "slots", "count": sum(workers.values()) + AT_HAND * len(workers)})
         for piece in self._schedule.on_lost_workers(workers):
             self._settle(piece, self._futures[piece], WorkerGone("it left the cluster"))
 
@@ -128,8 +135,7 @@ class Spreading:
         for number, worker in self._schedule.place(self._workers, time.monotonic()):
             if self._handle is None and self._shared is not None:
                 self._handle = cluster.share(self._shared)
-            function, own = self._own[number]
-            errand = Errand(self._attempt, self._claim, number, function)
+            errand, own = self._own[number]
             future = self._futures[number] = cluster.submit(worker, errand, self._handle, own)
             future.add_done_callback(lambda done, number=number: self._inbox.put(lambda: self._settle(number, done)))  # type: ignore[misc]
 

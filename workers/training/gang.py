@@ -135,7 +135,7 @@ class Gang:
         """Until the server knows that a worker which leaves has left: the job would be placed there again."""
         leaving = {self._addresses[node] for node in self._closing}
         until = time.monotonic() + GOODBYE_SECONDS
-        while leaving & (self._agent.peers or set()) and not self._stopping.is_set() and time.monotonic() < until:
+        while leaving & (self._agent.peers or {}).keys() and not self._stopping.is_set() and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
 
     def _hear(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from app.jobs.checks.facts import Findings, SeriesFacts
 from app.jobs.checks.rules import check_distance, check_fits, check_least_window, check_share
 from workers.contract import MpdistParams
-from workers.operations import windows
+from workers.sizes import windows
 
 
 def check(params: MpdistParams, given: Sequence[SeriesFacts]) -> Findings:

@@ -7,7 +7,7 @@ from app.jobs.checks.facts import Findings, SeriesFacts
 from app.jobs.checks.neighbours import largest_window
 from app.jobs.checks.rules import check_distance, check_fits, check_least_window, check_pair, check_share
 from workers.contract import PanProfileParams
-from workers.operations import largest_pan_window, pan_windows
+from workers.sizes import largest_pan_window, pan_windows
 
 SHORTEST = 5
 """Values of the shortest series with a window of three."""
