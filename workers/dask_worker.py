@@ -33,6 +33,8 @@ DASK_SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "2s",
+    # Samples do not become much smaller, and trying costs more than sending them within a machine or a rack.
+    "distributed.comm.compression": None,
 }
 SPARE_THREADS = 32
 """Of Dask's pool, which starts them as they are needed."""

@@ -16,12 +16,12 @@ from workers.matrix_profile.tiles.tile import Tile
 
 CELLS_PER_SECOND: Final = 2.5e9
 """What one thread does, about."""
-TILE_SECONDS: Final = 0.1
-LEAST_TILES: Final = 20
+TILE_SECONDS: Final = 0.2
+LEAST_TILES: Final = 12
 """So many where a join is large enough to be cut at all: for threads that end together, and for progress."""
 LEAST_CELLS: Final = 1 << 22
 """A smaller tile is mostly preparation."""
-LAST_PARTS: Final = 4
+LAST_PARTS: Final = 2
 LAST_WINDOWS: Final = 32
 """The last tiles are cut into so many, but not below so many windows' lengths of rows, for each starts with whole windows."""
 WIDTH: Final = 512
