@@ -105,6 +105,7 @@ def computes(worker: psutil.Process) -> bool:
     return spent() - before > LOOK_SECONDS / 2
 
 
+@on_dask
 def test_a_worker_killed_under_its_tiles_costs_those_tiles_only(two, truth):
     with tiled_job(two, 0.2) as (api, job_id):
         _, other = home_and_other(two, api, job_id)

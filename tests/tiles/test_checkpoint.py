@@ -117,11 +117,11 @@ def test_checkpoints_are_as_rare_as_they_are_dear(monkeypatch, small_tiles, tmp_
     assert joined.tiles > 50
     assert written[0] == (100.0, 0.0), "the first one at once"
     times, shares = np.array(written).T
-    assert np.diff(times).min() >= 0.4, "twenty times 0.02 s"
-    assert np.diff(shares).min() >= 0.02
+    assert np.diff(times).min() >= 0.1, "five times 0.02 s"
+    assert np.diff(shares).min() >= 0.015
     written.clear()
     join(Problem(series, None, M, True), each_takes(10.0), Silent(), Store(tmp_path / "a.npz"))
-    assert 20 < len(written) <= 51
+    assert 20 < len(written) <= 67
 
 
 def test_a_full_disk_costs_the_checkpoint_not_the_join(monkeypatch, every_tile, tmp_path, listener):

@@ -13,9 +13,9 @@ from workers.matrix_profile.tiles.best import Best
 from workers.matrix_profile.tiles.grid import Grid
 from workers.reporting import Reporter
 
-LEAST_SECONDS: Final = 0.1
-TIMES_ITS_COST: Final = 20
-LEAST_SHARE: Final = 0.02
+LEAST_SECONDS: Final = 0.05
+TIMES_ITS_COST: Final = 5
+LEAST_SHARE: Final = 0.015
 """Between two checkpoints pass at least so many seconds, so many times what writing one took, and this share of all
 cells."""
 

@@ -17,7 +17,7 @@ from workers.matrix_profile.tiles.tile import Tile
 CELLS_PER_SECOND: Final = 2.5e9
 """What one thread does, about."""
 TILE_SECONDS: Final = 0.2
-LEAST_TILES: Final = 12
+LEAST_TILES: Final = 16
 """So many where a join is large enough to be cut at all: for threads that end together, and for progress."""
 LEAST_CELLS: Final = 1 << 22
 """A smaller tile is mostly preparation."""
