@@ -150,3 +150,15 @@ def test_ordinary_tiles_and_small_ones_agree(monkeypatch, listener):
         apart[max(0, row - 13) : row + 14] = np.inf
         assert whole.profile.distances[row, 0] == pytest.approx(float(apart.min()), rel=1e-9)
         assert whole.profile.indices[row, 0] == apart.argmin()
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_windows_of_b_need_not_be_asked_for(normalize):
+    """The profile of a is the same, to the last bit, and costs less."""
+    a, b = np.random.default_rng(3).standard_normal((2, 400)).cumsum(axis=1)
+    both = join(Problem(a, b[:300], M, normalize), ThreadHands(1), Silent())
+    one = join(Problem(a, b[:300], M, normalize, both=False), ThreadHands(1), Silent())
+    assert one.other is None
+    assert both.other is not None
+    assert np.array_equal(one.profile.distances, both.profile.distances)
+    assert np.array_equal(one.profile.indices, both.profile.indices)

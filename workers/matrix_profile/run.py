@@ -54,7 +54,7 @@ def _in_tiles(
     with job.phase("computing"):
         treated = scaled([each.values for each in series], normalize=job.distance.normalize)
         a, b = treated.joined
-        problem = Problem(a, b, window, job.distance.normalize)
+        problem = Problem(a, b, window, job.distance.normalize, both=False)
         joined = join(problem, job.ground.hands(), job.report, store_of(job.task), threads=job.ground.threads)
         profile = joined.profile
         profile.distances = treated.distances(profile.distances)

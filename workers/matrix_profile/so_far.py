@@ -20,7 +20,7 @@ def write(request: dict[str, Any], output: Path) -> float:
     distance, window = Distance.of(params), int(params["window"])
     treated = scaled([each.values for each in series], normalize=distance.normalize)
     a, b = treated.joined
-    profile, coverage = so_far(Problem(a, b, window, distance.normalize), Path(request["checkpoint"]))
+    profile, coverage = so_far(Problem(a, b, window, distance.normalize, both=False), Path(request["checkpoint"]))
     profile.distances = treated.distances(profile.distances)
     sheet = sheets.matrix_profile(profile, window, series[0].times_us)
     sheet.json.update({"partial": True, "coverage": coverage})

@@ -57,7 +57,7 @@ def _profile(series: list[Floats], m: int, threads: int | None, *, normalize: bo
     if threads < 1:
         raise InvalidInput(f"it takes at least one thread, not {threads}")
     treated, alone = scaled(series, normalize=normalize), len(series) == 1
-    problem = Problem(treated.series[0], None if alone else treated.series[1], m, normalize)
+    problem = Problem(*treated.joined, m, normalize, both=False)
     joined = join(problem, ThreadHands(threads), Silent(), threads=threads)
     profile = joined.profile
     profile.distances = treated.distances(profile.distances)

@@ -20,6 +20,11 @@ class Nearest:
     def none(cls, windows: int) -> "Nearest":
         return cls(np.full(windows, -np.inf), np.full(windows, -1, dtype=np.int64))
 
+    @classmethod
+    def unasked(cls, windows: int) -> "Nearest":
+        """Nothing is near enough: what nobody asks for costs no look."""
+        return cls(np.full(windows, np.inf), np.full(windows, -1, dtype=np.int64))
+
     def offer(self, windows: Ints, similarity: Floats, neighbors: Ints) -> None:
         """Take what is better, each window named once; of equals the neighbour with the smaller number, so that the order
         of offers does not matter."""
@@ -39,13 +44,15 @@ class Nearest:
 class Problem:
     """A join to be computed: of `a` (float64 (n,), non-finite where missing) with itself, or with `b`.
 
-    m: samples of a window. normalize: z-normalised Euclidean distances, else Euclidean ones.
+    m: samples of a window. normalize: z-normalised Euclidean distances, else Euclidean ones. both: whether windows of `b`
+    look for neighbours in `a` as well.
     """
 
     a: Floats
     b: Floats | None
     m: int
     normalize: bool
+    both: bool = True
 
     @property
     def self_join(self) -> bool:
@@ -77,7 +84,8 @@ class Best:
 
     @classmethod
     def none(cls, problem: Problem) -> "Best":
-        return cls(problem, Nearest.none(problem.l_a), Nearest.none(problem.l_b))
+        columns = Nearest.none if problem.both or problem.self_join else Nearest.unasked
+        return cls(problem, Nearest.none(problem.l_a), columns(problem.l_b))
 
     def work(self, tile: Tile) -> Work:
         """A tile with the samples it covers and copies of the best known so far."""

@@ -46,7 +46,7 @@ class Reach:
 
 
 def finish(best: Best, pairs: Pairs) -> tuple[Profile, Profile | None]:
-    """The profile of `a`, and in an AB-join that of `b` in `a`, k=1, in the units of the series as they are here.
+    """The profile of `a`, and in an AB-join, where it was asked for, that of `b` in `a`, k=1, in the units of the series as they are here.
 
     Each distance is measured from the two windows it is between. Of equally near neighbours before and after, the one
     before is named.
@@ -57,6 +57,8 @@ def finish(best: Best, pairs: Pairs) -> tuple[Profile, Profile | None]:
         left = settled(best.columns, pairs, Reach.before(l_a, m))
         return _nearer(pairs, left, right), None
     rows = settled(best.rows, pairs, Reach.everywhere(l_a, l_b))
+    if not best.problem.both:
+        return _alone(pairs, rows.neighbors), None
     columns = settled(best.columns, pairs.transposed(), Reach.everywhere(l_b, l_a))
     return _alone(pairs, rows.neighbors), _alone(pairs.transposed(), columns.neighbors)
 

@@ -26,7 +26,8 @@ UNREADABLE: Final = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile
 
 def fingerprint(problem: Problem, grid: Grid) -> str:
     """The same for the same join, cut in the same way."""
-    told = [FORMAT, problem.m, problem.normalize, problem.self_join, grid.l_a, grid.l_b, grid.rows, grid.diagonals]
+    told = [FORMAT, problem.m, problem.normalize, problem.self_join, problem.both or problem.self_join]
+    told += [grid.l_a, grid.l_b, grid.rows, grid.diagonals]
     summed = hashlib.sha256(json.dumps(told).encode())
     for values in (problem.a, *([] if problem.b is None else [problem.b])):
         summed.update(np.ascontiguousarray(values).data)
