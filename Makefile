@@ -35,10 +35,10 @@ bench: install $(VENV)/peers
 $(VENV)/peers:
 	FORCE_NO_CUDA=1 $(PY) -m pip install --disable-pip-version-check --no-deps --target $@ pyscamp==4.0.3 quickmp==0.3.0
 
-# The linters first, since they are quick, then the suite, in three processes with servers of their own, even on two cores: much of it is
-# waiting. Which files share a process, and in which order: tests/conftest.py.
+# The linters first, since they are quick, then the suite, in two processes with servers of their own: much of it is waiting. Which files
+# share a process, and in which order: tests/conftest.py.
 test: check
-	$(PY) -m pytest -n 3 --dist loadfile
+	$(PY) -m pytest -n 2 --dist loadfile
 
 check: install
 	$(VENV)/bin/ruff check .

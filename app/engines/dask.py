@@ -105,14 +105,24 @@ class DaskEngine:
 
     async def _connect(self, address: str) -> Client:
         with dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
-            self._client = await Client(address, asynchronous=True, set_as_default=False, name="tidemill")
-        return self._client
+            client = Client(address, asynchronous=True, set_as_default=False, name="tidemill")
+            try:
+                self._client = await client
+            except BaseException:  # given up while it connects, too
+                await self._disconnect(client)
+                raise
+        return client
 
     async def _disconnect(self, client: Client) -> None:
         self._client = None
         self._futures.clear()
-        with contextlib.suppress(Exception):  # its scheduler may be gone already
-            await asyncio.wait_for(client.close(), 5)
+        try:
+            with contextlib.suppress(Exception):  # its scheduler may be gone already
+                await asyncio.wait_for(client.close(), 5)
+        finally:
+            client.status = (
+                "closed"  # or it would close itself again when it is collected, with nobody to wait for that
+            )
 
     # ---- the port ----------------------------------------------------------------------------------------------
 

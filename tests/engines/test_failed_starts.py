@@ -1,11 +1,16 @@
 """A cluster that cannot start leaves nothing behind, says why, and is tried again until it can."""
 
+import asyncio
+import gc
+import socket
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 from app.engines.base import EngineDown
+from app.engines.dask import DaskEngine
 from tests.chaos.acts import all_gone
 from tests.engines.rig import NAMES, make, ray_folders, rig_of
 from tests.house import eventually
@@ -33,6 +38,24 @@ def test_a_failed_start_leaves_nothing_and_a_later_one_may_succeed(name, tmp_pat
         rig.stop()
         assert all_gone(family)
         assert not ray_folders(tmp_path)
+
+
+def test_a_client_that_was_given_up_while_it_connected_is_not_closed_by_nobody(tmp_path):
+    """Dask's client closes itself when it is collected, in a coroutine that none awaits, unless it is closed already."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never says a word
+        engine = DaskEngine(f"tcp://127.0.0.1:{silent.getsockname()[1]}", tmp_path, 1, 1, None)
+
+        async def give_up() -> None:
+            connecting = asyncio.create_task(engine._connect(engine._scheduler))
+            await asyncio.sleep(0.3)
+            connecting.cancel()
+            await asyncio.gather(connecting, return_exceptions=True)
+
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            asyncio.run(give_up())
+            gc.collect()
+    assert not [each for each in heard if "never awaited" in str(each.message)]
 
 
 TOLD_AT_ANY_MOMENT = """
