@@ -181,5 +181,6 @@ def test_the_files_and_the_summary(consensus, plan):
     assert float(done.arrays["radius"]) == said["radius"]
     assert [each["series"] for each in summary["neighbors"]] == [n for n in range(3) if n != said["series"]]
     assert max(each["distance"] for each in summary["neighbors"]) == said["radius"]
-    assert summary["verification"]["rows_checked"] >= 13
+    # By STUMPY its joins' rows as well; in tiles, two of each direction of what is compared, and the motif's.
+    assert summary["verification"]["rows_checked"] > (24 if not plan else 12)
     json.dumps(done.answer, allow_nan=False)

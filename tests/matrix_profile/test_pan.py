@@ -184,5 +184,6 @@ def test_the_summary_names_the_nearest_pair_for_its_length(pan, plan):
     truth = oracle.matrix_profile(SHORT, best["window"]).table
     assert float(truth[best["index"], best["neighbor"]]) == pytest.approx(best["distance"], abs=1e-9)
     assert done.answer["summary"]["windows"] == 3
-    assert done.answer["summary"]["verification"]["rows_checked"] >= 3
+    # By STUMPY two and the named ones of each length; in tiles two, which may be the same one.
+    assert done.answer["summary"]["verification"]["rows_checked"] >= (6 if not plan else 3)
     json.dumps(done.answer, allow_nan=False)
