@@ -1,32 +1,26 @@
-"""The command line of `python -m app`: settings, the lock on HOME, the listening socket, signals."""
+"""The command line of `python -m app`: the listening sockets, signals, and `keys`."""
 
 import argparse
 import asyncio
 import contextlib
-import fcntl
-import logging
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
 
 import uvicorn
-from pydantic import ValidationError
 
 from app import settings as knobs
 from app.db.migrate import DatabaseUnusable
-from app.kit.middleware import RequestIdFilter
+from app.keys import command as keys
+from app.keys.operators import listening, protocol
 from app.kit.own_hosts import is_loopback
 from app.life import Life
 from app.services import prepare
 from app.settings import Settings
-
-
-class CannotStart(Exception):
-    """The server cannot start; the message says why and what to do."""
+from app.starting import CannotStart, lock_home, log_to_stderr, settings_of, with_join_token
 
 
 def main() -> int:
@@ -42,75 +36,37 @@ def main() -> int:
     parser.add_argument(
         "--insecure", action="store_true", help="listen beyond loopback although anyone may then do anything"
     )
+    commands = parser.add_subparsers(dest="command", metavar="keys", title="other commands")
+    keys.describe(commands.add_parser("keys", help="make, list and revoke the keys of callers; see `keys --help`"))
     options = parser.parse_args()
     if sys.platform != "linux":
         print("Tidemill runs on Linux only: it relies on fork, pidfds and sessions.", file=sys.stderr)
         return 2
     said = {name: value for name in ("host", "port", "home") if (value := getattr(options, name)) is not None}
+    serving = options.command is None
     try:
         settings = settings_of(said)
-        log_to_stderr(settings.log_level)
+        log_to_stderr(settings.log_level if serving else "warning")
+        if not serving:
+            return keys.run(options, settings)
         refuse_open_door(settings, options.insecure)
         with lock_home(settings.home):
             prepare(settings)
-            return serve(settings)
+            keys.warn_without_keys(settings)
+            return serve(with_join_token(settings))
     except (CannotStart, DatabaseUnusable, OSError) as reason:
-        print(f"Tidemill cannot start: {reason}", file=sys.stderr)
+        print(f"Tidemill cannot start: {reason}" if serving else f"keys: {reason}", file=sys.stderr)
         return 1
 
 
-def log_to_stderr(level: str) -> None:
-    """One line for each record, with the id of the request it belongs to."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(RequestIdFilter())
-    logging.basicConfig(
-        level=level.upper(),
-        format="%(asctime)s %(name)s %(levelname)s [%(request_id)s] %(message)s",
-        handlers=[handler],
-    )
-    for noisy in ("distributed", "alembic", "uvicorn.access", "asyncio"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-
-
-def settings_of(said: dict[str, Any]) -> Settings:
-    """The settings, those said on the command line before those of the environment."""
-    try:
-        return Settings(**said)
-    except ValidationError as fault:
-        faults = [(str(error["loc"][0]), error["input"], error["msg"]) for error in fault.errors()]
-        names = {name: f"--{name}" if name in said else f"TIDEMILL_{name.upper()}" for name, _, _ in faults}
-        raise CannotStart("; ".join(f"{names[name]} is {value!r}. {why}" for name, value, why in faults)) from None
-
-
 def refuse_open_door(settings: Settings, insecure: bool) -> None:
-    """Without authentication only this machine may reach the server."""
-    if not insecure and not is_loopback(settings.host):
+    """Without keys only this machine may reach the server."""
+    if settings.auth == "off" and not insecure and not is_loopback(settings.host):
         raise CannotStart(
-            f"TIDEMILL_HOST is {settings.host}, which others can reach, and TIDEMILL_AUTH is off. Listen on 127.0.0.1 behind a proxy "
-            "that asks who is there, or start with --insecure on a network where anyone may do anything."
+            f"TIDEMILL_HOST is {settings.host}, which others can reach, and TIDEMILL_AUTH is off. Ask callers for keys with "
+            "TIDEMILL_AUTH=keys, or listen on 127.0.0.1 behind a proxy that asks who is there, or start with --insecure on a network "
+            "where anyone may do anything."
         )
-
-
-def lock_home(home: Path) -> IO[str]:
-    """One server for one HOME: two would be two writers of one database."""
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        lock = open(home / "lock", "a+", encoding="utf-8")
-    except OSError as fault:
-        raise CannotStart(f"{home.resolve()} cannot be used ({fault.strerror}); choose another --home.") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        holder = lock.read().strip() or "unknown"
-        lock.close()
-        raise CannotStart(
-            f"another server (pid {holder}) already runs on {home.resolve()}; stop it, or choose another --home."
-        ) from None
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -131,7 +87,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """uvicorn with our own handling of signals: its own re-raises SIGTERM at the end, and a drained server has not failed."""
+    """uvicorn with our own handling of signals: its own re-raises SIGTERM at the end, and a drained server has not failed.
+
+    It answers on `operators`, HOME's socket, too.
+    """
+
+    def __init__(self, config: uvicorn.Config, operators: socket.socket) -> None:
+        super().__init__(config)
+        self._operators = operators
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        speak = protocol(self.config.loaded_app, self)
+        self.servers.append(await asyncio.get_running_loop().create_server(speak, sock=self._operators))
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -162,7 +130,7 @@ def serve(settings: Settings) -> int:
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
     app = create_app(settings, lambda house: print(f"Tidemill is ready at {settings.url}", flush=True))
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5, server_header=False)
-    server = Server(config)
-
-    asyncio.run(server.serve(sockets=[listener]))
+    with listening(settings.home) as operators:
+        server = Server(config, operators)
+        asyncio.run(server.serve(sockets=[listener]))
     return 0 if server.started else 1

@@ -47,7 +47,8 @@ def start_server(home: Path) -> tuple[subprocess.Popen[str], str]:
         [sys.executable, "-m", "app", "--port", "0", "--home", str(home)],
         stdout=subprocess.PIPE,
         text=True,
-        env={"TIDEMILL_LOG_LEVEL": "warning", **os.environ},
+        # It is for this process alone, whatever is set for the server that others use.
+        env={"TIDEMILL_LOG_LEVEL": "warning", **os.environ, "TIDEMILL_HOST": "127.0.0.1", "TIDEMILL_AUTH": "off"},
     )
     assert server.stdout is not None
     for line in server.stdout:

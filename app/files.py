@@ -4,6 +4,13 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+from app.kit.ids import new_id
+from app.settings import Settings
+
+MARK: Final = ".tidemill-storage"
+"""A file in the storage that holds its id: who finds it at the same path has the same folder."""
 
 
 @dataclass(frozen=True)
@@ -11,6 +18,14 @@ class Files:
     """The folders of one HOME. Names in paths are ids of ours, never what a user sent."""
 
     home: Path
+    """Of the database and of what else is the server's alone."""
+    storage: Path
+    """Of datasets, sources and what jobs leave; workers may have it too."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Files":
+        home = settings.home.resolve()
+        return cls(home, settings.storage.resolve() if settings.storage else home)
 
     @property
     def database(self) -> Path:
@@ -19,10 +34,26 @@ class Files:
     @property
     def incoming(self) -> Path:
         """Uploads on their way; emptied at start-up."""
-        return self.home / "incoming"
+        return self.storage / "incoming"
+
+    @property
+    def datasets(self) -> Path:
+        return self.storage / "datasets"
+
+    @property
+    def sources(self) -> Path:
+        return self.storage / "sources"
+
+    @property
+    def jobs(self) -> Path:
+        return self.storage / "jobs"
+
+    @property
+    def storage_id(self) -> str:
+        return (self.storage / MARK).read_text(encoding="ascii").strip()
 
     def dataset(self, dataset_id: str) -> Path:
-        return self.home / "datasets" / dataset_id
+        return self.datasets / dataset_id
 
     def column(self, dataset_id: str, index: int) -> Path:
         return self.dataset(dataset_id) / "columns" / f"{index}.npy"
@@ -34,10 +65,10 @@ class Files:
         return self.dataset(dataset_id) / "time.npy"
 
     def source(self, source_id: str) -> Path:
-        return self.home / "sources" / source_id
+        return self.sources / source_id
 
     def job(self, job_id: str) -> Path:
-        return self.home / "jobs" / job_id
+        return self.jobs / job_id
 
     def attempt(self, job_id: str, number: int) -> Path:
         return self.job(job_id) / str(number)
@@ -45,8 +76,10 @@ class Files:
     def prepare(self) -> None:
         """Make the folders, and clear what a crash left of unfinished uploads."""
         shutil.rmtree(self.incoming, ignore_errors=True)
-        for folder in (self.incoming, self.home / "datasets", self.home / "sources", self.home / "jobs"):
+        for folder in (self.home, self.incoming, self.datasets, self.sources, self.jobs):
             folder.mkdir(parents=True, exist_ok=True)
+        if not (self.storage / MARK).exists():
+            (self.storage / MARK).write_text(new_id("storage"), encoding="ascii")
 
 
 def sync(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The application: routers, handlers, lifespan; nothing else."""
 
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from importlib import metadata
 from typing import Final
@@ -12,10 +13,12 @@ from starlette.datastructures import State
 
 from app import docs
 from app.capabilities import routes as capabilities
-from app.control import door
+from app.control import door, files_door
 from app.datasets import routes as datasets
 from app.jobs import routes as jobs
 from app.jobs import watching
+from app.keys import routes as keys
+from app.keys.doorkeeper import Doorkeeper
 from app.kit import catalogue, handlers, middleware
 from app.kit.known_query import only_known_query
 from app.kit.own_hosts import is_loopback
@@ -52,6 +55,7 @@ TAGS = [
         "name": "sources",
         "description": "Packages of your own code for training jobs, where the server's operator allows them.",
     },
+    {"name": "keys", "description": "Who may use this server, where it runs with `AUTH=keys`."},
     {"name": "capabilities", "description": "What this deployment has been proved to do."},
     {"name": "health", "description": "Whether a job submitted now could run."},
     {"name": "problems", "description": "What every error means, and what to do about it."},
@@ -73,27 +77,33 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
         dependencies=[Depends(only_known_query)],
     )
     handlers.install(app)
+    app.add_middleware(Doorkeeper, asks=settings.auth == "keys")
     middleware.install(
         app,
         max_body_bytes=settings.max_body_bytes,
         exempt=lambda path: path in ("/datasets", "/sources") or path.startswith("/internal/"),
         own_hosts=own_hosts(settings),
+        any_address=not is_loopback(settings.host),
     )
     app.add_middleware(
-        middleware.BodyLimit, max_body_bytes=MAX_REPORT_BYTES, exempt=lambda path: not path.startswith("/internal/")
+        middleware.BodyLimit,
+        max_body_bytes=MAX_REPORT_BYTES,
+        exempt=lambda path: not path.startswith("/internal/") or "/files/" in path,
     )
-    for room in (jobs, watching, results, datasets, sources, capabilities, door):
+    for room in (jobs, watching, results, datasets, sources, keys, capabilities, door, files_door):
         app.include_router(room.router)
     catalogue.install(app)
     docs.install(app)
+    if settings.auth == "off":
+        docs.say_that_keys_are_optional(app)
     return app
 
 
-def own_hosts(settings: Settings) -> list[str] | None:
-    """The names under which a loopback server without authentication answers; None where any will do."""
-    if settings.auth != "off" or not is_loopback(settings.host):
-        return None
-    return [settings.host, *filter(None, [urlsplit(settings.public_url or "").hostname])]
+def own_hosts(settings: Settings) -> list[str]:
+    """The names under which the server answers, beside those of loopback."""
+    said = [name.strip() for name in (settings.allowed_hosts or "").split(",")]
+    here = None if is_loopback(settings.host) else socket.gethostname()
+    return list(filter(None, [settings.host, urlsplit(settings.public_url or "").hostname, here, *said]))
 
 
 @contextlib.asynccontextmanager

@@ -17,6 +17,7 @@ from app.engines.all import Engines, build_engines
 from app.files import Files
 from app.jobs.admission import Admission
 from app.jobs.service import JobService
+from app.keys.service import KeyService
 from app.kit.changes import Changes
 from app.kit.children import Children
 from app.settings import Settings
@@ -37,6 +38,7 @@ class Services:
     jobs: JobService
     datasets: DatasetService
     sources: SourceService
+    keys: KeyService
     probing: Probing
     dispatcher: Dispatcher
     reconciler: Reconciler
@@ -45,7 +47,7 @@ class Services:
 
 def prepare(settings: Settings) -> None:
     """Make HOME's folders and bring its database up to this code. Raises DatabaseTooNew."""
-    files = Files(settings.home.resolve())
+    files = Files.of(settings)
     files.prepare()
     engine = writing_engine(files.database)
     migrate.upgrade(engine, files.database)
@@ -53,7 +55,7 @@ def prepare(settings: Settings) -> None:
 
 
 def build(settings: Settings) -> Services:
-    files = Files(settings.home.resolve())
+    files = Files.of(settings)
     changes = Changes()
     writer = Writer(writing_engine(files.database), changes.publish)
     reader = Reader(reading_engine(files.database))
@@ -84,6 +86,7 @@ def build(settings: Settings) -> Services:
         ),
         datasets=DatasetService(reader, writer, files, children, settings),
         sources=SourceService(reader, writer, files, children, settings),
+        keys=KeyService(reader, writer),
         probing=Probing(reader, writer, engines, settings.max_queue, settings.evidence_seconds),
         dispatcher=dispatcher,
         reconciler=Reconciler(reader, writer, engines, dispatcher, files, settings.worker_silence_seconds),

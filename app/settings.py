@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from workers.training.rules import DEFAULT_ALLOW
@@ -18,7 +18,12 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TIDEMILL_", env_file=".env", extra="ignore", frozen=True)
 
     home: Path = Field(Path("var"), description="Folder of the database, datasets and artifacts.")
-    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback needs --insecure.")
+    storage: Path | None = Field(
+        None,
+        description="Folder of datasets, sources and artifacts, where it is not HOME; workers that have it at the same path use it "
+        "directly.",
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback needs AUTH=keys, or --insecure.")
     port: int = Field(8000, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
     engine: str = Field(
         "dask",
@@ -51,11 +56,25 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         None, description="How workers reach the server, and one more name it answers under; default http://HOST:PORT."
     )
-    auth: Literal["off"] = Field(
-        "off",
-        description="`off`, the only choice so far: whoever reaches the port is served, so beyond loopback it needs --insecure.",
+    allowed_hosts: str | None = Field(
+        None,
+        description="Further names that it answers under, separated by commas, such as a proxy's; `*` is any. Web pages that are not its "
+        "own could reach it under any other name.",
     )
-    join_token: str | None = Field(None, description="Secret that workers must present to join, when set.")
+    auth: Literal["off", "keys"] = Field(
+        "off",
+        description="`keys` asks every caller for a key, made by `python -m app keys create`; `off` serves whoever reaches the port, so "
+        "beyond loopback it needs --insecure.",
+    )
+    join_token: str | None = Field(
+        None,
+        pattern=r"^[!-~]+$",
+        repr=False,
+        description="Secret that workers must show to join. With AUTH=keys and none set, the server makes one, in HOME/join-token.",
+    )
+    join_token_file: Path | None = Field(
+        None, description="File that holds the join token, where it is not said itself."
+    )
     max_upload_bytes: int = Field(1 << 30, ge=1, description="Largest dataset file, bytes as sent.")
     max_unpacked_bytes: int = Field(4 << 30, ge=1, description="Largest dataset after decompression, bytes.")
     allow_source_upload: bool = Field(
@@ -84,7 +103,7 @@ class Settings(BaseSettings):
     )
     reader_seconds: int = Field(600, ge=1, description="Time limit of that child, seconds of CPU.")
     worker_silence_seconds: float = Field(
-        30.0, gt=1, description="A worker that reports nothing for so long counts as lost, seconds."
+        90.0, gt=1, description="A worker that reports nothing for so long counts as lost, seconds."
     )
     evidence_seconds: float = Field(
         86_400.0, gt=0, description="How long a worker's probe counts; it is renewed at half that age, seconds."
@@ -95,6 +114,12 @@ class Settings(BaseSettings):
         description="On SIGTERM, how long running attempts may still finish before they are stopped, seconds.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much the server logs.")
+
+    @field_validator("join_token", "join_token_file", "allowed_hosts", "public_url", mode="before")
+    @classmethod
+    def _blank_is_unset(cls, said: object) -> object:
+        """Files of settings say `TIDEMILL_…=` for what is not set."""
+        return None if said == "" else said
 
     @property
     def training_allowed(self) -> list[str]:

@@ -11,6 +11,11 @@ from tests.house import Api, BothEngines, House, running
 TOGETHER: tuple[tuple[str, ...], ...] = (
     # those that need the server of all
     ("api/", "test_whole_stack.py", "test_command_line.py", "test_readme.py", "chaos/test_leaving.py"),
+    # workers without the server's folder
+    ("storage/",),
+    # hosts and containers of their own
+    ("cluster/",),
+    ("docker/",),
     # kernels of the pytest process, which a first run compiles
     ("tiles/",),
     ("matrix_profile/",),
@@ -31,6 +36,10 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("engines/test_port.py",),
     ("plots/",),
     ("chaos/test_outside_cluster.py",),
+    ("chaos/test_slots.py",),
+    ("engines/test_head_back.py",),
+    ("engines/test_doors.py",),
+    ("workers/test_fleet.py",),
     ("chaos/test_workers.py",),
     ("workers/test_cuda_jobs.py",),
     ("chaos/test_restarts.py",),

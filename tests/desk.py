@@ -28,7 +28,7 @@ class Desk:
     on_commit: Callable[[set[str]], None] | None = None
 
     def __post_init__(self) -> None:
-        self.files = Files(self.home)
+        self.files = Files(self.home, self.home)
         self.files.prepare()
         engine = writing_engine(self.files.database)
         migrate.upgrade(engine, self.files.database)

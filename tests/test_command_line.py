@@ -1,5 +1,7 @@
 """`python -m app` when it cannot start: exit code 1, one sentence that says why and what to do, never a traceback."""
 
+import argparse
+import contextlib
 import os
 import re
 import socket
@@ -10,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from app.command import refuse_open_door
+from app.keys import command, reaching
 from app.kit.own_hosts import is_loopback
 from app.settings import Settings
+from app.starting import CannotStart, lock_home, with_join_token
 from tests.desk import Desk
 from tests.house import House
 
@@ -61,7 +66,15 @@ def test_beyond_loopback_it_asks_for_insecure(home):
     sentence = refusal("--home", str(home), "--host", "0.0.0.0")
     assert "0.0.0.0" in sentence
     assert "--insecure" in sentence
+    assert "TIDEMILL_AUTH=keys" in sentence
     assert not home.exists()
+
+
+def test_who_asks_for_keys_may_listen_anywhere():
+    refuse_open_door(Settings(host="0.0.0.0", auth="keys"), insecure=False)
+    refuse_open_door(Settings(host="0.0.0.0"), insecure=True)
+    with pytest.raises(CannotStart):
+        refuse_open_door(Settings(host="0.0.0.0"), insecure=False)
 
 
 @pytest.mark.parametrize(
@@ -119,3 +132,87 @@ def change(database: Path, sql: str) -> None:
     with sqlite3.connect(database) as db:
         db.execute(sql)
     db.close()
+
+
+# ---- keys, with no server on HOME ------------------------------------------------------------------------------------
+
+
+def test_the_first_key_is_made_before_the_server_starts(home):
+    made = app("keys", "create", "--owner", "ada", "--scopes", "admin", "--home", str(home))
+    assert made.returncode == 0, made.stderr
+    (key,) = made.stdout.splitlines()
+    assert re.fullmatch(r"tm_[0-9a-z]{26}_[0-9a-f]{64}", key)
+    (row,) = rows(home)
+    assert (row["owner"], row["scopes"]) == ("ada", '["admin"]')
+    assert not [path for path in home.rglob("*") if path.is_file() and key[-64:].encode() in path.read_bytes()]
+    listed = app("--home", str(home), "keys", "list")
+    assert listed.stdout.split()[:7] == list(command.COLUMNS)
+    assert row["id"] in listed.stdout
+    assert app("keys", "revoke", row["id"], "--home", str(home)).returncode == 0
+    assert rows(home) == []
+
+
+def rows(home: Path) -> list[sqlite3.Row]:
+    with contextlib.closing(sqlite3.connect(home / "tidemill.db")) as db:
+        db.row_factory = sqlite3.Row
+        return db.execute("SELECT * FROM api_key").fetchall()
+
+
+def test_a_key_that_cannot_be_is_refused_in_a_sentence(home):
+    ended = app("keys", "create", "--owner", "a b", "--scopes", "read,write", "--home", str(home))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "owner must match" in ended.stderr
+    assert "scopes/1" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert rows(home) == []
+
+
+@pytest.mark.parametrize("asked", [["list"], ["revoke", "key_x"]])
+def test_a_home_without_a_database_has_no_keys_and_gets_none(home, asked):
+    ended = app("keys", *asked, "--home", str(home))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"{home} has no database" in ended.stderr
+    assert not home.exists()
+
+
+def test_a_server_that_does_not_answer_is_named(home, monkeypatch):
+    Desk(home).close()
+    monkeypatch.setattr(reaching, "PATIENCE_SECONDS", 0.3)
+    options = argparse.Namespace(action="list")
+    with lock_home(home), pytest.raises(CannotStart, match=rf"another server \(pid {os.getpid()}\) .* does not answer"):
+        command.run(options, Settings(home=home))
+    command.run(options, Settings(home=home))
+
+
+# ---- the secret that workers show ------------------------------------------------------------------------------------
+
+
+def test_a_join_token_is_what_is_said_or_what_a_file_holds(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("from-a-file\n")
+    assert with_join_token(Settings(home=tmp_path)).join_token is None
+    assert with_join_token(Settings(home=tmp_path, join_token="said", join_token_file=file)).join_token == "said"
+    assert with_join_token(Settings(home=tmp_path, join_token="", join_token_file=file)).join_token == "from-a-file"
+    assert with_join_token(Settings(home=tmp_path, join_token_file=file, auth="keys")).join_token == "from-a-file"
+    assert not (tmp_path / "join-token").exists()
+
+
+def test_a_server_with_keys_makes_one_and_keeps_it(tmp_path):
+    first = with_join_token(Settings(home=tmp_path, auth="keys")).join_token
+    assert first
+    assert with_join_token(Settings(home=tmp_path, auth="keys")).join_token == first
+
+
+@pytest.mark.parametrize("content", [None, b"", b"two words", b"\xff"])
+def test_a_file_without_a_join_token_is_named(home, tmp_path, content):
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(CannotStart, match=re.escape(f"{file} should hold the join token")):
+        with_join_token(Settings(home=home, join_token_file=file))
+
+
+def test_a_join_token_that_cannot_be_is_named_and_not_shown(home):
+    sentence = refusal("--home", str(home), TIDEMILL_JOIN_TOKEN="two words")
+    assert sentence.startswith("TIDEMILL_JOIN_TOKEN is not usable. ")
+    assert "two words" not in sentence

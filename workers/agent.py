@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from workers import health
 from workers.contract import EventType, Join, Outcome, Probe, Report, ReportAnswer, ReportedEvent, Running
 from workers.executions import Execution, Ticket
 from workers.link import Link, Refused, ServerAway, Unknown
+from workers.storage.base import Storage
+from workers.storage.shared import SharedStorage
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +32,15 @@ AT_ONCE = frozenset({EventType.PHASE, EventType.WARNING})
 class Agent:
     """Knows what runs on this worker. Drivers talk to it from their own threads."""
 
-    def __init__(self, link: Link, introduction: Join, probe: Callable[[str], list[Probe]]) -> None:
+    def __init__(
+        self,
+        link: Link,
+        introduction: Join,
+        probe: Callable[[str], list[Probe]],
+        storage: Storage | None = None,
+    ) -> None:
         self.link, self._probe = link, probe
+        self.storage: Storage = storage or SharedStorage()
         self.introduction = introduction
         self.worker = introduction.id
         self._executions: dict[str, Execution] = {}
@@ -191,6 +201,7 @@ class Agent:
         left_behind = {event.attempt for event in list(self._events)[len(events) :]}
         ready = [outcome for outcome in outcomes if outcome.attempt not in left_behind]
         answer = self.link.report(self.worker, Report(running=running, pieces=pieces, events=events, outcomes=ready))
+        health.note(self.worker)
         self._carry_out(answer, events)
 
     def _waits_for_goodbye(self, outcome: Outcome) -> bool:
@@ -265,6 +276,11 @@ def mark_closing() -> None:
     """From here on, what ends here was ended by this worker's own leaving."""
     if _current is not None:
         _current.closing.set()
+
+
+def storage() -> Storage:
+    """The server's storage; what the paths say where no agent runs in this process."""
+    return _current.storage if _current else SharedStorage()
 
 
 def current(patience_seconds: float = 0.0) -> Agent:

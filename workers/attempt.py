@@ -14,14 +14,17 @@ from typing import Any, Final
 from workers import agent as agents
 from workers.agent import Agent
 from workers.calls import call_of
-from workers.contract import Claim, EventType, Outcome, Task, call_by_name
+from workers.contract import Artifact, Claim, EventType, Outcome, Task, call_by_name
 from workers.executions import Execution
 from workers.failures import JobFailure, as_problem, storage_words
+from workers.fetching import fetched
 from workers.host import Host, current_host
 from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
 from workers.spread.door import Door
 from workers.spread.spreading import Spreading
+from workers.storage.base import Desk, Interrupted
+from workers.storage.shared import SharedDesk
 from workers.training import drive_judge as training
 from workers.training.drive import drive
 from workers.training.node_messages import LEAVING_SECONDS
@@ -38,6 +41,8 @@ CLUSTERS: Final[Mapping[str, str]] = {
 OUTCOME_FILE = "outcome.json"
 LOG_FILE = "log.txt"
 CLAIM_RETRY_SECONDS = 1.0
+DELIVERY_SECONDS = 5.0
+"""For the files of an attempt that ends because its worker leaves."""
 
 
 def execute(attempt: str) -> str:
@@ -66,21 +71,49 @@ def _claim(agent: Agent, attempt: str, nonce: str) -> Task | None:
 class _Driver:
     def __init__(self, agent: Agent, host: Host, task: Task, claim: str) -> None:
         self.agent, self.host, self.task = agent, host, task
-        self.folder = Path(task.folder)
+        self.desk: Desk = SharedDesk()
         self.piece: Piece | None = None
         grace = LEAVING_SECONDS if task.training else 0.0
+        grace += 0.0 if agent.storage.shared else DELIVERY_SECONDS
         self.execution = Execution(attempt=task.attempt, claim=claim, stop=self.stop, grace_seconds=grace)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.task.folder)
 
     def drive(self) -> Outcome:
         self.agent.begin(self.execution)
-        outcome = self.outcome_of_running()
-        try:
-            write_outcome(self.folder / OUTCOME_FILE, outcome)
-        except Exception as fault:
-            # A full disk, say. The server is told all the same; only a crash of it at this moment would run the job again.
-            log.error("the outcome of attempt %s could not be written: %s", self.task.attempt, fault)
-        self.agent.deliver(self.execution, outcome)
+        with self.agent.storage.desk(self.task.attempt, self.execution.claim, self.execution.stopping) as self.desk:
+            outcome = self.delivered(self.outcome_of_running())
+            try:
+                write_outcome(self.folder / OUTCOME_FILE, outcome)
+                self.put_back([OUTCOME_FILE])
+            except Exception as fault:
+                # A full disk, say. The server is told all the same; only a crash of it at this moment would run the job again.
+                log.error("the outcome of attempt %s could not be written: %s", self.task.attempt, fault)
+            self.agent.deliver(self.execution, outcome)
         return outcome
+
+    def delivered(self, outcome: Outcome) -> Outcome:
+        """The outcome once its files are with the server; another one where they cannot be."""
+        try:
+            if not self.put_back([each.name for each in outcome.artifacts]):
+                outcome = outcome.model_copy(update={"artifacts": []})  # nobody has them
+            artifacts = self.desk.settled([each.model_dump() for each in outcome.artifacts])
+            return outcome.model_copy(update={"artifacts": [Artifact.model_validate(each) for each in artifacts]})
+        except (JobFailure, OSError) as fault:
+            log.error("the files of attempt %s could not be delivered: %s", self.task.attempt, fault)
+            ended = {"attempt": outcome.attempt, "claim": outcome.claim}
+            if outcome.end != "succeeded":
+                return outcome.model_copy(update={"artifacts": []})
+            return Outcome(**ended, end="failed", error=as_problem(fault))
+        except (Interrupted, ServerAway):
+            return outcome.model_copy(update={"artifacts": []})
+
+    def put_back(self, names: Sequence[str]) -> bool:
+        """A worker that leaves has little time for it; any other tries until the server takes them."""
+        patience = DELIVERY_SECONDS if self.agent.closing.is_set() else None
+        return self.desk.deliver(names, self.agent.closing, patience)
 
     def stop(self) -> None:
         """Called by the agent, from its thread, at most once. The child may not have been forked yet; `run` looks after it is."""
@@ -96,7 +129,7 @@ class _Driver:
             return Outcome(**identity, end="stopped", artifacts=stop.artifacts)
         except training.Failed as failure:
             return Outcome(**identity, end="failed", error=failure.problem, artifacts=failure.artifacts)
-        except PieceKilled:
+        except (PieceKilled, Interrupted):
             return Outcome(**identity, end="stopped")
         except PieceFailed as failure:
             return Outcome(**identity, end="failed", error=failure.problem)
@@ -115,7 +148,9 @@ class _Driver:
             return Outcome(**identity, end="failed", error=as_problem(fault))
 
     def run(self) -> dict[str, Any]:
+        self.task = fetched(self.task, self.desk, self.relay)
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.desk.watch(self.task.folder)
         if self.task.kind == PROBE:
             return probe_everywhere(self.agent, self.task, self.execution.claim)
         if self.task.training:
@@ -133,7 +168,7 @@ class _Driver:
             if not mine:
                 raise PieceKilled
             cluster = partial(call_by_name, CLUSTERS[self.agent.introduction.engine])
-            return drive(self.agent, self.host, self.task, self.execution, self.relay, cluster)
+            return drive(self.agent, self.host, self.task, self.execution, self.relay, cluster, desk=self.desk)
 
     def spread(self, cluster: str) -> dict[str, Any]:
         """The child cuts the work into pieces and hands them through its door; they run on every worker, this one included."""

@@ -3,8 +3,11 @@
 import hashlib
 import os
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
+
+from workers.failures import CannotJoin
 
 
 def cache_folder() -> Path:
@@ -20,6 +23,20 @@ def numba_cache_folder(threads: int) -> Path:
     of a function know the functions in other files that were compiled into it: one folder for each state of our kernels, too.
     """
     return cache_folder() / "numba" / f"{threads}-{_kernels()}"
+
+
+def require_cache_folder() -> None:
+    """Raises CannotJoin where compiled code cannot be kept: without its cache Numba refuses to compile at all."""
+    folder = cache_folder() / "numba"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as fault:
+        raise CannotJoin(
+            f"Compiled kernels cannot be kept in {folder}: {fault.strerror or fault}. "
+            "Name a folder that this user may write in TIDEMILL_CACHE_DIR."
+        ) from fault
 
 
 @cache

@@ -4,6 +4,10 @@ import errno
 from typing import Any
 
 
+class CannotJoin(Exception):
+    """This worker has no place as it was started, and waiting would not give it one: its command says why, and exits 2."""
+
+
 class JobFailure(Exception):
     """A failure with a name. `slug` and `title` are those of the problem that users read."""
 

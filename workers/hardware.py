@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import psutil
 
+from workers import cgroups
+
 SIMD = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512dq", "neon", "asimd", "sve")
 PACKAGES = (
     *("numpy", "numba", "stumpy", "torch", "lightning", "dask", "distributed", "ray", "numba-cuda"),
@@ -32,13 +34,23 @@ def cpu() -> dict[str, Any]:
     flags = set((facts.get("flags") or facts.get("Features") or "").split())
     return {
         "model": facts.get("model name") or facts.get("CPU part") or os.uname().machine,
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "simd": [name for name in SIMD if name in flags],
     }
 
 
-def memory_bytes() -> int:
-    return int(psutil.virtual_memory().total)
+def cores(root: Path = Path("/")) -> int:
+    """How many cores this process may keep busy: those it may run on, and no more than its container's share of their time."""
+    there = len(os.sched_getaffinity(0))
+    quota = cgroups.cores(root)
+    # Whole ones: a thread beyond the quota only has all of them, and the heartbeat with them, stand still now and then.
+    return there if quota is None else max(1, min(there, int(quota)))
+
+
+def memory_bytes(root: Path = Path("/")) -> int:
+    """This machine's memory, or what its container may have of it."""
+    there = int(psutil.virtual_memory().total)
+    return min(there, cgroups.memory_bytes(root) or there)
 
 
 def visible_devices() -> list[str] | None:

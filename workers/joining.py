@@ -7,27 +7,25 @@ import os
 import platform
 import signal
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from workers import agent as agents
 from workers import attempt as attempt  # imported now, so that the first job need not wait for it
-from workers import environment, hardware, host, lifeline, probe
+from workers import environment, hardware, health, host, lifeline, probe
 from workers.agent import Agent
 from workers.contract import Join, Probe, call_by_name
 from workers.failures import JobFailure
 from workers.link import Link
+from workers.storage.settle import settled
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Serve = Callable[[asyncio.Event, asyncio.Event], Awaitable[None]]
 """`serve(introduced, leave)`: sets the first once the server knows the worker, returns soon after the second is set."""
-
-
-class CannotJoin(Exception):
-    """This worker has no place on its cluster, and waiting would not give it one."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,10 @@ def introduce(newcomer: Newcomer, machine: host.Host, check_engine: Callable[[],
     def find(check: str) -> list[Probe]:
         return probe.run_probes(machine, check, {newcomer.engine: check_engine})
 
+    health.begin()
     threading.Thread(target=machine.load_tiles, name="tiles", daemon=True).start()  # while the nursery warms
+    link = Link(newcomer.server, newcomer.token)
+    storage = settled(link, lambda: time.sleep(agents.REPORT_SECONDS))
     probes = probe.first_probes(machine, {newcomer.engine: check_engine})
     join = Join(
         id=newcomer.id,
@@ -114,8 +115,10 @@ def introduce(newcomer: Newcomer, machine: host.Host, check_engine: Callable[[],
         versions=hardware.versions(),
         probes=probes,
         speed=probe.speeds(machine, probes),
+        storage=storage.id,
+        shares_storage=storage.shared,
     )
-    agent = Agent(Link(newcomer.server, newcomer.token), join, find)
+    agent = Agent(link, join, find, storage)
     agents.set_current(agent)
     agent.start()
     log.info("worker %s joined the server at %s", newcomer.id, newcomer.server)
@@ -140,10 +143,3 @@ def answer(function: str, arguments: list[Any]) -> dict[str, Any]:
         return {"value": call_by_name(function, *arguments)}
     except Exception as fault:
         return {"raised": f"{type(fault).__name__}: {fault}"}
-
-
-def set_up_logging() -> None:
-    level = os.environ.get("TIDEMILL_LOG_LEVEL", "info").upper()
-    logging.basicConfig(level=level, format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    for noisy in ("distributed", "httpx"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -2,12 +2,18 @@
 
 A pipe closes however its other end dies, kill -9 included, which no signal handler can promise. Also a Dask preload:
 `dask scheduler --preload workers.lifeline` ends with its server.
+
+Or, where it is to leave in good order rather than end at once: it is sent SIGTERM when the other dies (`follow`).
 """
 
+import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+PR_SET_PDEATHSIG: Final = 1
 
 
 def end_now() -> NoReturn:
@@ -23,6 +29,13 @@ def watch(on_end: Callable[[], object] = end_now) -> None:
         on_end()
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+def follow(parent: int) -> None:
+    """Have the kernel send this process SIGTERM when `parent`, which has started it, dies; now, where it is dead already."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def dask_setup(scheduler: Any) -> None:

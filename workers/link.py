@@ -1,11 +1,14 @@
 """The worker's way to the server: join, claim, report. Every call may find the server away, and says so in one way."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
 import httpx
 
-from workers.contract import Claim, Join, Report, ReportAnswer, Task
+from workers.contract import VERSION, Claim, Join, Report, ReportAnswer, StorageFacts, Task
 
+PROTOCOL: Final = "Tidemill-Protocol"
 PROBE_SECONDS = 180.0
 """All workers probe at once; the slowest decides."""
 
@@ -33,10 +36,13 @@ class Link:
     """HTTP to one server. Thread-safe."""
 
     def __init__(self, server: str, token: str | None, timeout_seconds: float = 10.0) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {PROTOCOL: VERSION} | ({"Authorization": f"Bearer {token}"} if token else {})
         # trust_env off: a proxy variable meant for the internet must not swallow calls to our own server.
         self._seconds = timeout_seconds
         self._http = httpx.Client(base_url=server, headers=headers, timeout=timeout_seconds, trust_env=False)
+
+    def storage(self) -> StorageFacts:
+        return StorageFacts.model_validate(self.send("GET", "/internal/storage").json())
 
     def join(self, join: Join) -> None:
         self._post("/internal/workers", join.model_dump(mode="json"))
@@ -60,16 +66,38 @@ class Link:
     def close(self) -> None:
         self._http.close()
 
-    def _post(self, path: str, body: dict[str, Any], seconds: float | None = None) -> Any:
+    def send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        """One call, with the parts that `httpx.Client.request` takes. Raises ServerAway, Refused."""
         try:
-            response = self._http.post(path, json=body, timeout=seconds or self._seconds)
+            response = self._http.request(method, path, **parts)
         except httpx.TransportError as fault:
-            raise ServerAway(str(fault)) from fault
-        if response.is_success:
-            return response.json() if response.content else None
-        if response.status_code in PASSING or not 400 <= response.status_code < 500:
-            raise ServerAway(f"{path} answered {response.status_code}")
-        raise (Unknown if response.status_code == 404 else Refused)(response.status_code, _words(response))
+            raise ServerAway(f"{type(fault).__name__}: {fault}") from fault
+        _check(response, path)
+        return response
+
+    @contextmanager
+    def receive(self, path: str) -> Iterator[httpx.Response]:
+        """An answer that is read bit by bit. Raises ServerAway, Refused; so does reading it, within the context."""
+        try:
+            with self._http.stream("GET", path) as response:
+                if not response.is_success:
+                    response.read()
+                _check(response, path)
+                yield response
+        except httpx.TransportError as fault:
+            raise ServerAway(f"{type(fault).__name__}: {fault}") from fault
+
+    def _post(self, path: str, body: dict[str, Any], seconds: float | None = None) -> Any:
+        response = self.send("POST", path, json=body, timeout=seconds or self._seconds)
+        return response.json() if response.content else None
+
+
+def _check(response: httpx.Response, path: str) -> None:
+    if response.is_success:
+        return
+    if response.status_code in PASSING or not 400 <= response.status_code < 500:
+        raise ServerAway(f"{path} answered {response.status_code}: {_words(response)}")
+    raise (Unknown if response.status_code == 404 else Refused)(response.status_code, _words(response))
 
 
 def _words(response: httpx.Response) -> str:

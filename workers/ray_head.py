@@ -28,10 +28,10 @@ from typing import Final
 
 from workers import lifeline
 from workers.nursery import PR_SET_CHILD_SUBREAPER, child_pids, kill_tree
+from workers.ray_patience import PATIENT
 
 log = logging.getLogger(__name__)
 
-PR_SET_PDEATHSIG: Final = 1
 # Ray's sockets have paths of some 60 characters beyond this, and a socket's path may have 107: so not under HOME or TMPDIR.
 SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, readable by nobody else
 PREFIX: Final = "tidemill-ray-"
@@ -53,6 +53,7 @@ SETTINGS: Final = {
     # Processes that wait for tasks: there are none here, only actors, each in a process of its own.
     "RAY_prestart_worker_first_driver": "0",
     "RAY_enable_worker_prestart": "0",
+    **PATIENT,
 }
 
 
@@ -160,7 +161,7 @@ def kill_children() -> None:
 
 
 def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None).prctl(lifeline.PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _without_addresses() -> dict[str, str]:

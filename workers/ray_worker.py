@@ -22,7 +22,9 @@ from workers import agent as agents
 from workers import attempt, host, joining, probe
 from workers.contract import call_by_name
 from workers.environment import compute_environment
+from workers.failures import CannotJoin
 from workers.link import Refused
+from workers.logs import set_up_logging
 from workers.probes.cpu import ON_THIS_WORKER
 from workers.ray_names import NAME_PREFIX, NAMESPACE, SCHEME
 
@@ -84,7 +86,7 @@ class RayWorker:
 
     def __init__(self, newcomer: joining.Newcomer, cluster: str, words: Words) -> None:
         words.adopt()
-        joining.set_up_logging()
+        set_up_logging()
         self._newcomer, self._cluster = newcomer, cluster
         self._machine = host.Host(compute_environment(newcomer.resources["CPU"]))
         host.set_current_host(self._machine)
@@ -151,7 +153,7 @@ def make_actor(options: Options, name: str) -> Any:
     node = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
     gpus = min(options.gpus, int(node["Resources"].get("GPU", 0)))
     if (room := int(node["Resources"].get("CPU", 0))) < options.threads:
-        raise joining.CannotJoin(
+        raise CannotJoin(
             f"This machine's Ray node was started with {room} CPUs, and --threads asks for {options.threads}. "
             "Ask for fewer, or start the node with a larger --num-cpus."
         )

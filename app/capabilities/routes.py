@@ -1,12 +1,12 @@
 """The HTTP side of what this deployment can do, and of whether it can do anything now."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 from pydantic import BaseModel, Field
 
-from app.callers import Caller
+from app.callers import Caller, Submitter
 from app.capabilities import queries
 from app.capabilities.readiness import what_is_missing
 from app.capabilities.training import TrainingView, training_view
@@ -61,6 +61,9 @@ class WorkerView(BaseModel):
     versions: dict[str, str]
     probes: list[ProbeView] = Field(description="What was tried on this worker, and what it proved.")
     speed: dict[str, float] = Field(description="Measured on this worker.")
+    storage: Literal["shared", "http"] = Field(
+        description="Whether it reads and writes the server's folder of files itself, or fetches and puts back over HTTP."
+    )
 
 
 class EngineView(BaseModel):
@@ -68,6 +71,7 @@ class EngineView(BaseModel):
     mode: str
     status: str
     address: str | None
+    warnings: list[str] = Field(description="What to know of this cluster: that anybody can reach it, for instance.")
     workers: list[WorkerView]
 
 
@@ -107,7 +111,7 @@ class NotReadyToRun(Unavailable):
 
 
 @router.get("/capabilities", tags=["capabilities"])
-async def get_capabilities(house: House) -> Capabilities:
+async def get_capabilities(house: House, caller: Caller) -> Capabilities:
     """Every engine and worker with what its probes showed, and every kind of job with where it can run.
 
     A probe counts for as long as `TIDEMILL_EVIDENCE_SECONDS` says; the server runs them again on workers that have nothing to do.
@@ -120,6 +124,7 @@ async def get_capabilities(house: House) -> Capabilities:
             mode=engine.mode,
             status="up" if engine.address else "down",
             address=engine.address,
+            warnings=engine.warnings,
             workers=[_worker_view(worker, lasts) for worker in workers if worker.engine == name],
         )
         for name, engine in house.engines.items()
@@ -139,7 +144,9 @@ async def get_capabilities(house: House) -> Capabilities:
 
 def _worker_view(worker: WorkerRow, evidence_seconds: float) -> WorkerView:
     probes = [{**probe, "expired": queries.age_seconds(probe) > evidence_seconds} for probe in worker.facts["probes"]]
-    return WorkerView.model_validate({**worker.facts, "resources": worker.resources, "probes": probes})
+    storage = "shared" if worker.facts.get("shares_storage", True) else "http"
+    about = {"resources": worker.resources, "probes": probes, "storage": storage}
+    return WorkerView.model_validate({**worker.facts, **about})
 
 
 def _backend_view(operation: Operation, backend: str, workers: Sequence[WorkerFacts]) -> BackendView:
@@ -161,7 +168,7 @@ def _backend_view(operation: Operation, backend: str, workers: Sequence[WorkerFa
 async def probe_again(
     request: Request,
     house: House,
-    caller: Caller,
+    caller: Submitter,
     key: IdempotencyKey,
     wait: Wait,
     body: Annotated[ProbeParams, Body(openapi_examples=EXAMPLES)] = ProbeParams(),  # noqa: B008 - it is frozen

@@ -13,7 +13,8 @@ from workers.contract import VERSION, Join
 class WorkerNotAdmitted(Problem):
     """This worker showed no join token, or a wrong one.
 
-    Start it with the server's `TIDEMILL_JOIN_TOKEN` in `--token` or in its environment.
+    Start it with the server's `TIDEMILL_JOIN_TOKEN` in `--token` or in its environment, or with a file that holds it in
+    `TIDEMILL_JOIN_TOKEN_FILE`. A server with `AUTH=keys` that was given none made one, in its HOME, in the file `join-token`.
     """
 
     status, title = 401, "Worker not admitted"
@@ -41,9 +42,12 @@ WHERE = {
 
 
 def admitted(request: Request) -> None:
-    expected = services(request).settings.join_token
+    settings = services(request).settings
+    expected = settings.join_token
+    if expected is None and settings.auth == "off":
+        return
     shown = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if expected is not None and not hmac.compare_digest(shown.encode(), expected.encode()):
+    if expected is None or not hmac.compare_digest(shown.encode(), expected.encode()):
         raise WorkerNotAdmitted(headers={"WWW-Authenticate": "Bearer"})
 
 

@@ -112,12 +112,17 @@ def _held(db: Session, attempt_id: str, nonce: str) -> Attempt | None:
     return attempt if attempt and attempt.state == "claimed" and attempt.claim == nonce else None
 
 
-def job_held(db: Session, attempt_id: str, nonce: str) -> Job:
-    """The job of an attempt that runs under this claim. Raises ClaimRefused."""
+def attempt_held(db: Session, attempt_id: str, nonce: str) -> Attempt:
+    """An attempt that runs under this claim. Raises ClaimRefused."""
     attempt = _held(db, attempt_id, nonce)
     if attempt is None:
         raise ClaimRefused("The attempt does not run under this claim.")
-    return db.get_one(Job, attempt.job_id)
+    return attempt
+
+
+def job_held(db: Session, attempt_id: str, nonce: str) -> Job:
+    """The job of such an attempt. Raises ClaimRefused."""
+    return db.get_one(Job, attempt_held(db, attempt_id, nonce).job_id)
 
 
 def accept_event(db: Session, event: ReportedEvent) -> None:

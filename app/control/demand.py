@@ -26,6 +26,8 @@ class Demand:
     nodes: int = 1
     engine: str = ""
     """The engine that all of it must be on; empty where any will do."""
+    gib: int = 0
+    """Memory that its home must have, GiB: what was estimated, down to a power of two, so that few demands differ by it alone."""
 
     @classmethod
     def of(cls, kind: str, plan: Mapping[str, Any]) -> "Demand":
@@ -35,11 +37,12 @@ class Demand:
         backend = str(plan.get("backend", "cpu"))
         if kind == "training":
             return cls._of_training(backend, plan["resolved"])
+        gib = _gib((plan.get("estimate") or {}).get("peak_bytes", 0))
         if plan.get("device") == SIMULATOR:
-            return cls(SIMULATOR)
+            return cls(SIMULATOR, gib=gib)
         if backend != "cuda":
-            return cls(backend)
-        return cls(backend, _devices(plan.get("devices")) or 1)
+            return cls(backend, gib=gib)
+        return cls(backend, _devices(plan.get("devices")) or 1, gib=gib)
 
     @classmethod
     def _of_training(cls, backend: str, resolved: Mapping[str, Any]) -> "Demand":
@@ -53,7 +56,7 @@ class Demand:
         """The inverse of `str`."""
         place, *rest = text.split(" ")
         devices: int | tuple[int, ...] = 0
-        nodes, engine = 1, ""
+        nodes, engine, gib = 1, "", 0
         for word in rest:
             match word[0]:
                 case "#":
@@ -62,9 +65,11 @@ class Demand:
                     nodes = int(word[1:])
                 case "@":
                     engine = word[1:]
+                case "~":
+                    gib = int(word[1:])
                 case _:
                     devices = int(word)
-        return cls(place, devices, nodes, engine)
+        return cls(place, devices, nodes, engine, gib)
 
     @property
     def spreads(self) -> bool:
@@ -79,8 +84,14 @@ class Demand:
             str(self.devices) if self.devices and not listed else "",
             f"x{self.nodes}" if self.nodes > 1 else "",
             f"@{self.engine}" if self.engine else "",
+            f"~{self.gib}" if self.gib else "",
         ]
         return " ".join(filter(None, words))
+
+
+def _gib(peak_bytes: int) -> int:
+    """0 below one GiB, which every worker has."""
+    return 1 << ((peak_bytes >> 30).bit_length() - 1) if peak_bytes >> 30 else 0
 
 
 def _devices(asked: Any) -> int | tuple[int, ...]:

@@ -9,6 +9,7 @@ from app.capabilities.probing import Findings
 from app.control import attempts
 from app.control import queries as running
 from app.control.admission import admit, admitted
+from app.control.protocol import same_version
 from app.db.tables import Attempt, Job, WorkerRow
 from app.db.writer import touch
 from app.jobs import queries
@@ -16,7 +17,7 @@ from app.jobs.history import earlier
 from app.jobs.requests import TRAINING
 from app.jobs.series import sources_in
 from app.kit.clock import now
-from app.kit.problems import NotFound
+from app.kit.problems import Conflict, NotFound
 from app.services import Services, services
 from app.training.task import training_task
 from workers.contract import (
@@ -32,14 +33,23 @@ from workers.contract import (
 )
 from workers.operations import OPERATIONS
 
-router = APIRouter(prefix="/internal", include_in_schema=False, dependencies=[Depends(admitted)])
+router = APIRouter(prefix="/internal", include_in_schema=False, dependencies=[Depends(admitted), Depends(same_version)])
 House = Annotated[Services, Depends(services)]
+
+
+class OtherStorage(Conflict):
+    """This worker was told of another storage than the server has now.
+
+    The server was started with another `TIDEMILL_STORAGE`, or another HOME, since. Start the worker again.
+    """
 
 
 @router.post("/workers", status_code=204)
 async def join(introduction: Join, house: House) -> None:
     """A worker that has probed itself offers to work."""
     await admit(introduction, house)
+    if introduction.storage not in (None, house.files.storage_id):
+        raise OtherStorage("The server's storage is another one than this worker was told of. Start the worker again.")
 
     def unit(db: Session) -> None:
         db.merge(

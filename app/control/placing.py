@@ -4,33 +4,32 @@ A job takes all computing threads of one worker, its home; one on CUDA takes dev
 takes a gang: as many workers of one engine, all at once or none.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
-from app.control.demand import ANYWHERE, CLUSTERS, SIMULATOR, TRAINING_CUDA, Demand
+from app.control.demand import ANYWHERE, Demand
+from app.control.fitting import Candidate, obstacle, unfit, verdict
+from app.control.sharing import Offer, together
+
+__all__ = [
+    "Candidate",
+    "Choice",
+    "Share",
+    "after",
+    "choose",
+    "devices_of",
+    "next_of",
+    "obstacle",
+    "unfit",
+    "verdict",
+    "were_all_free",
+]
 
 DEVICE = "GPU:"
 """A lease of one CUDA device is named so, with its index."""
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A worker as placing sees it."""
-
-    worker_id: str
-    threads: int
-    free: Mapping[str, int]
-    """What is not leased: `CPU`, `GPU`."""
-    engine: str = "dask"
-    cuda: str = "absent"
-    """What its cuda probe proved."""
-    devices: Mapping[int, str] = field(default_factory=dict)
-    """CUDA index → the device's own id. Workers of one machine may share a device."""
-    free_devices: frozenset[int] = frozenset()
-    training_cuda: str = "absent"
-    """What its training probe proved of CUDA."""
 
 
 @dataclass(frozen=True)
@@ -60,33 +59,69 @@ class Choice:
 
 
 def choose(demand: Demand, candidates: Sequence[Candidate]) -> Choice | None:
-    """The workers for a job: those without a GPU where none is asked for, then those with most threads. None where there is no room."""
-    for engine in _engines(candidates) if demand.nodes > 1 else [None]:
-        left = [each for each in candidates if engine in (None, each.engine)]
-        shares: list[Share] = []
-        while len(shares) < demand.nodes and (share := _best(demand, left)):
-            shares.append(share)
-            left = [each for each in less(share, left) if each.worker_id != share.worker_id]
-        if len(shares) == demand.nodes:
-            return Choice(tuple(shares))
-    return None
+    """The workers for a job, those that suit it best. None where there is no room.
+
+    One that asks for no GPU leaves the workers with GPUs alone while others are free, and takes those with most threads; one that does
+    takes the workers with the fewest, so that the larger ones are there for who needs more.
+    """
+    groups = [[c for c in candidates if c.engine == engine] for engine in _engines(candidates)]
+    rooms = [
+        [c for c in group if obstacle(demand, c) is None] for group in (groups if demand.nodes > 1 else [candidates])
+    ]
+    tagged = {candidate.worker_id for candidate in candidates if candidate.devices}
+    choices = [choice for room in rooms if (choice := _of(demand, sorted(room, key=partial(_suits, demand))))]
+    return min(choices, key=lambda each: _tagged(demand, each, tagged), default=None)
+
+
+def _suits(demand: Demand, candidate: Candidate) -> tuple[bool, int, int, int]:
+    """The least suits best."""
+    spared = not demand.devices and bool(candidate.devices)
+    devices = len(candidate.free_devices) if demand.devices else 0
+    return spared, devices, -candidate.threads, -candidate.free.get("CPU", 0)
+
+
+def _tagged(demand: Demand, choice: Choice, tagged: Collection[str]) -> int:
+    """How many workers with GPUs a job would take that asks for none."""
+    return 0 if demand.devices else sum(share.worker_id in tagged for share in choice.shares)
 
 
 def _engines(candidates: Iterable[Candidate]) -> list[str]:
     return list(dict.fromkeys(candidate.engine for candidate in candidates))
 
 
-def _best(demand: Demand, candidates: Sequence[Candidate]) -> Share | None:
-    """What a job, or one node of it, takes of the worker that suits it best."""
-    room = [candidate for candidate in candidates if obstacle(demand, candidate) is None]
-    if not room:
+def _of(demand: Demand, room: Sequence[Candidate]) -> Choice | None:
+    """What a job takes of workers that each have room, the first ones before others."""
+    if len(room) < demand.nodes:
         return None
-    best = max(room, key=lambda c: (bool(demand.devices) or not c.devices, c.threads, c.free.get("CPU", 0)))
     if demand.place == ANYWHERE:
-        return Share(best.worker_id, {})
-    devices = demand.devices
-    chosen = devices if isinstance(devices, tuple) else sorted(best.free_devices)[:devices]
-    return Share(best.worker_id, {"CPU": best.threads, **{f"{DEVICE}{index}": 1 for index in chosen}})
+        return Choice((Share(room[0].worker_id, {}),))
+    if not demand.devices:
+        return Choice(tuple(_share(candidate, ()) for candidate in room[: demand.nodes]))
+    given = together(demand.nodes, [_offer(demand.devices, candidate) for candidate in room])
+    return None if given is None else Choice(tuple(_share(room[place], indices) for place, indices in given.items()))
+
+
+def _share(candidate: Candidate, indices: Iterable[int]) -> Share:
+    return Share(candidate.worker_id, {"CPU": candidate.threads, **{f"{DEVICE}{index}": 1 for index in indices}})
+
+
+def _offer(devices: int | tuple[int, ...], candidate: Candidate) -> Offer:
+    free = {index: candidate.devices[index] for index in sorted(candidate.free_devices)}
+    if isinstance(devices, tuple):
+        return Offer({index: free[index] for index in devices}, len(devices))
+    return Offer(free, devices)
+
+
+def were_all_free(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The same workers with nothing leased of any."""
+    return [
+        replace(
+            candidate,
+            free={**candidate.free, "CPU": max(candidate.threads, candidate.free.get("CPU", 0))},
+            free_devices=frozenset(candidate.devices),
+        )
+        for candidate in candidates
+    ]
 
 
 def next_of(heads: Mapping[Demand, T], candidates: Sequence[Candidate]) -> tuple[Demand, Choice] | None:
@@ -99,19 +134,29 @@ def next_of(heads: Mapping[Demand, T], candidates: Sequence[Candidate]) -> tuple
     for demand in sorted(heads, key=lambda each: heads[each]):  # type: ignore[arg-type, return-value]
         if choice := choose(demand, left):
             return demand, choice
-        kept = _kept(demand, left)
-        left = [candidate for candidate in left if candidate.worker_id not in kept]
+        left = without_kept(demand, left)
     return None
 
 
-def _kept(demand: Demand, candidates: Sequence[Candidate]) -> set[str]:
-    """The free workers that a gang waits with until the others it needs are free as well."""
+def without_kept(demand: Demand, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """What is for others while a gang waits: not the workers and devices it will take, those first that are free already.
+
+    A gang that could not begin even if all were free keeps nothing.
+    """
+
+    def near(candidate: Candidate) -> tuple[bool, bool, bool, tuple[bool, int, int, int]]:
+        """The least is the nearest to be had. What is kept stays free, so that from round to round it only becomes more."""
+        now = as_they_are[candidate.worker_id]
+        busy = now.free.get("CPU", 0) < now.threads
+        suits = _suits(demand, candidate)
+        return suits[0], obstacle(demand, now) is not None, busy, suits
+
+    as_they_are = {candidate.worker_id: candidate for candidate in candidates}
     for engine in _engines(candidates) if demand.nodes > 1 else []:
         able = [each for each in candidates if each.engine == engine and unfit(demand, each) is None]
-        if len(able) >= demand.nodes:
-            free = [each.worker_id for each in able if obstacle(demand, each) is None]
-            return set(free[: demand.nodes])
-    return set()
+        if choice := _of(demand, sorted(were_all_free(able), key=near)):
+            return after(choice, candidates)
+    return list(candidates)
 
 
 def after(choice: Choice, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -141,62 +186,3 @@ def less(share: Share, candidates: Sequence[Candidate]) -> list[Candidate]:
 def devices_of(leases: Iterable[str]) -> list[int]:
     """The CUDA indices among leased resources."""
     return sorted(int(resource.removeprefix(DEVICE)) for resource in leases if resource.startswith(DEVICE))
-
-
-def obstacle(demand: Demand, candidate: Candidate) -> str | None:
-    """Why this worker cannot take the job now, as one clause; None where it can."""
-    return unfit(demand, candidate) or _taken(demand, candidate)
-
-
-def unfit(demand: Demand, candidate: Candidate) -> str | None:
-    """Why this worker could not take the job even if it were free."""
-    place, devices = demand.place, demand.devices
-    engine = place if place in CLUSTERS else demand.engine
-    if engine and candidate.engine != engine:
-        return f"is on the {candidate.engine} cluster, and the job runs on {engine}"
-    if place == SIMULATOR and candidate.cuda != "simulated":
-        return "does not run Numba's CUDA simulator"
-    if place not in ("cuda", TRAINING_CUDA):
-        return None
-    if not candidate.devices:
-        return "has no GPU"
-    probe, proved = ("cuda", candidate.cuda) if place == "cuda" else ("training", candidate.training_cuda)
-    if proved != "executed":
-        return f"has a GPU, but its {probe} probe proved no more than {proved!r}"
-    if isinstance(devices, tuple):
-        missing = [index for index in devices if index not in candidate.devices]
-        return f"has no CUDA device {_listed(missing)}" if missing else None
-    return (
-        f"has {len(candidate.devices)} GPU(s), and the job asks for {devices}"
-        if devices > len(candidate.devices)
-        else None
-    )
-
-
-def _taken(demand: Demand, candidate: Candidate) -> str | None:
-    free, devices = candidate.free.get("CPU", 0), demand.devices
-    if demand.place == ANYWHERE:
-        return None
-    if free < candidate.threads:
-        return f"is taken: {free} of {candidate.threads} computing threads are free, and a job needs them all"
-    if isinstance(devices, tuple):
-        busy = [index for index in devices if index not in candidate.free_devices]
-        return f"is taken: its CUDA device {_listed(busy)} is in use" if busy else None
-    if devices > len(candidate.free_devices):
-        return f"is taken: {len(candidate.free_devices)} of {len(candidate.devices)} GPU(s) are free, and the job needs {devices}"
-    return None
-
-
-def verdict(demand: Demand, candidate: Candidate) -> str:
-    """One clause on why this worker can or cannot take the job now."""
-    why_not = obstacle(demand, candidate)
-    if why_not is not None:
-        return why_not
-    if demand.place == ANYWHERE:
-        return "can take it: the job needs no room"
-    gpus = f" and {len(candidate.free_devices)} GPU(s)" if demand.devices else ""
-    return f"has room: all {candidate.threads} computing threads{gpus} are free"
-
-
-def _listed(indices: Sequence[int]) -> str:
-    return ", ".join(map(str, indices))

@@ -75,6 +75,7 @@ def _candidate(worker: WorkerRow, held: Sequence[Lease], gpus: Mapping[int, str]
         training_cuda=_evidence(worker, "training/accelerator/cuda"),
         devices=gpus,
         free_devices=free_devices,
+        memory_bytes=worker.facts.get("memory_bytes", 0),
     )
 
 

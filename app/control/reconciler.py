@@ -134,7 +134,10 @@ class Reconciler:
     async def _bury(self, present: Present) -> None:
         """Find the workers that are gone, and the attempts whose driver is."""
         workers = await self._reader.run(workers_up)
-        gone = {worker.id: self._why_gone(worker, present) for worker in workers}
+        holders = {(worker.engine, worker.address): worker.id for worker in workers}  # whoever joined last
+        gone = {
+            worker.id: self._why_gone(worker, present, holders[worker.engine, worker.address]) for worker in workers
+        }
         gone = {worker_id: why for worker_id, why in gone.items() if why}
         silent = [
             attempt.id
@@ -157,7 +160,11 @@ class Reconciler:
 
         await self._writer.run(unit)
 
-    def _why_gone(self, worker: WorkerRow, present: Present) -> str | None:
+    def _why_gone(self, worker: WorkerRow, present: Present, holder: str) -> str | None:
+        if (
+            holder != worker.id
+        ):  # two processes never have one address: this one was started again, in a container for instance
+            return f"The worker {holder} has taken the place of {worker.id}, at the same address."
         silence = time.monotonic() - self._heard.get(worker.id, 0.0)
         there = present.get(worker.engine, set[str]())  # of an engine that is named no longer there is nobody
         if not isinstance(there, EngineDown) and worker.address not in there and silence > SWEEP_SECONDS:

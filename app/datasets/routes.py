@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from sqlmodel import Session
 
-from app.callers import Caller
+from app.callers import Caller, Submitter
 from app.datasets import queries
 from app.datasets.problems import DatasetInUse, UnreadableFile
 from app.datasets.schemas import MEDIA_TYPES, OPTIONS, DatasetView, SeriesView
@@ -108,7 +108,7 @@ def said_in_query(
 async def upload_dataset(
     request: Request,
     house: House,
-    caller: Caller,
+    caller: Submitter,
     key: IdempotencyKey,
     said: Annotated[dict[str, str], Depends(said_in_query)],
 ) -> Response:
@@ -188,6 +188,6 @@ def _named(dataset: Dataset, name: str) -> bool:
 
 
 @router.delete("/{dataset_id}", status_code=204, responses=responses(NotFound, DatasetInUse, StorageUnavailable))
-async def delete_dataset(dataset_id: DatasetId, house: House, caller: Caller) -> None:
+async def delete_dataset(dataset_id: DatasetId, house: House, caller: Submitter) -> None:
     """Delete a dataset, unless a job that has not ended needs it."""
     await house.datasets.delete(dataset_id, caller.name)

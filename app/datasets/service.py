@@ -174,7 +174,7 @@ class DatasetService:
     async def sweep(self) -> None:
         """At start-up: remove folders that no row knows, left by a crash between the two."""
         known = await self.reader.run(queries.ids)
-        for folder in (self.files.home / "datasets").iterdir():
+        for folder in self.files.datasets.iterdir():
             if folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -199,6 +199,26 @@ class SourceRow(SQLModel, table=True):
     created_at: datetime = Field(sa_column=Column(UtcDateTime, nullable=False, index=True))
 
 
+class ApiKey(SQLModel, table=True):
+    """A key that callers show. Of its secret there is a digest and no more; a revoked key has no row."""
+
+    __tablename__ = "api_key"
+    __table_args__ = (
+        CheckConstraint("owner <> ''", name="owner"),
+        CheckConstraint("length(digest) = 64", name="digest"),
+        Index("ix_api_key_newest", "created_at", "id"),
+    )
+
+    id: str = Field(primary_key=True)
+    owner: str
+    name: str
+    scopes: list[str] = Field(sa_column=Column(Json, nullable=False))
+    digest: str
+    created_at: datetime = Field(sa_column=Column(UtcDateTime, nullable=False))
+    expires_at: datetime | None = Field(default=None, sa_column=Column(UtcDateTime))
+    last_used_at: datetime | None = Field(default=None, sa_column=Column(UtcDateTime))
+
+
 class ArtifactRow(SQLModel, table=True):
     """A file of a job: `path` is relative to the job's folder."""
 

@@ -31,6 +31,11 @@ class Engine(Protocol):
         """Where the cluster is; None while it is down."""
         ...
 
+    @property
+    def warnings(self) -> list[str]:
+        """What people should know of this cluster: that its door stands open, for instance."""
+        ...
+
     async def start(self, server_url: str) -> None:
         """Begin to bring the cluster up and to keep it up; returns at once."""
         ...

@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import dask
+from dask.utils import parse_timedelta
 from distributed import Client, Future, fire_and_forget
 
+from app.engines import doors
 from app.engines.base import EngineDown, value_of
 from app.engines.children import RETRY_SECONDS, Child, cancel_all, keep_up, keep_workers, noted
 from workers.contract import call_by_name, call_in_thread
 
 log = logging.getLogger(__name__)
+# Of a connection that breaks Dask prints a stack, and its import has just undone what was set before; what there is to know, we say.
+logging.getLogger("distributed").setLevel(logging.WARNING)
+logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
 DRIVER = "workers.attempt:execute"
 SCHEDULER_SETTINGS = {
@@ -24,10 +29,14 @@ SCHEDULER_SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
     # What the pieces of a job share stays with its own worker, however many copies others fetched.
     "DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False",
+    # A network that is cut for a while loses nobody: connections outlive it. What is really gone is told by its silence.
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "300s",
     # An idle cluster leaves the cores to those who compute.
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s",
 }
+CLIENT_SETTINGS = {"distributed": {"comm": {"timeouts": {"tcp": "300s"}}}}
+"""The same for the server's own connections; defaults, which the environment may overrule."""
 QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 """What Dask says of tasks and workers that end, the reconciler says better."""
 START_SECONDS = 30.0
@@ -47,6 +56,7 @@ class DaskEngine:
         self._futures: dict[str, Future] = {}
         self._server_url = ""
         self._keeper: asyncio.Task[None] | None = None
+        self._hasty: list[str] = []
 
     @property
     def address(self) -> str | None:
@@ -55,8 +65,15 @@ class DaskEngine:
     def _up(self) -> bool:
         return self._client is not None and self._client.status == "running"
 
+    @property
+    def warnings(self) -> list[str]:
+        return [*doors.of_dask(self._scheduler), *self._hasty] if self.mode == "outside" else []
+
     async def start(self, server_url: str) -> None:
         self._server_url = server_url
+        dask.config.update_defaults(CLIENT_SETTINGS)
+        for warning in self.warnings:
+            log.warning(warning)
         embedded = self.mode == "embedded"
         keep = keep_up("the Dask scheduler", self._run_cluster) if embedded else self._keep_connected()
         self._keeper = asyncio.create_task(keep, name="dask-engine")
@@ -98,10 +115,22 @@ class DaskEngine:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             try:
+                await self._ask_for_patience(client)
                 while client.status == "running":
                     await asyncio.sleep(0.5)
+                log.warning("the Dask scheduler at %s is gone; trying to reach it again", self._scheduler)
             finally:
                 await self._disconnect(client)
+
+    async def _ask_for_patience(self, client: Client) -> None:
+        """Find out how long an outside scheduler lets a connection be silent, which is for who started it to say."""
+        with contextlib.suppress(Exception):  # it is only a warning
+            asked = client.run_on_scheduler(dask.config.get, "distributed.comm.timeouts.tcp")
+            seconds = float(parse_timedelta(await asyncio.wait_for(asked, ASK_SECONDS)))
+            said, self._hasty = self._hasty, doors.of_hasty(self._scheduler, seconds)
+            for warning in self._hasty:
+                if warning not in said:
+                    log.warning(warning)
 
     async def _connect(self, address: str) -> Client:
         with dask.config.set({"distributed.comm.timeouts.connect": "10s"}):

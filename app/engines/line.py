@@ -13,7 +13,8 @@ LONGEST_LINE_BYTES = 16 << 20
 
 
 class Line:
-    """One such child. It says `{"ready": …}` once, then `{"id": …, "value": …}` or `{"id": …, "error": words}` to each question."""
+    """One such child. It says `{"ready": …}` once, or `{"failed": words}` and ends; then `{"id": …, "value": …}` or
+    `{"id": …, "error": words}` to each question."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
@@ -31,6 +32,8 @@ class Line:
             first = await asyncio.wait_for(line._hear(), seconds)
             if first is None:
                 raise EngineDown(f"{module} ended with code {await child.process.wait()}")
+            if "failed" in first:
+                raise EngineDown(first["failed"])
         except BaseException:
             await child.stop()
             raise

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from app.engines import doors
 from app.engines.base import EngineDown, value_of
 from app.engines.children import RETRY_SECONDS, Child, cancel_all, keep_up, keep_workers, noted
 from app.engines.line import Line
@@ -18,7 +19,8 @@ from app.engines.line import Line
 log = logging.getLogger(__name__)
 
 START_SECONDS: Final = 60.0
-CONNECT_SECONDS: Final = 60.0
+CONNECT_SECONDS: Final = 75.0
+"""Ray itself gives up after a minute, and says why."""
 ASK_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.5
 BEGIN_SECONDS: Final = 30.0
@@ -45,8 +47,14 @@ class RayEngine:
     def address(self) -> str | None:
         return str(self._line.ready) if self._line else None
 
+    @property
+    def warnings(self) -> list[str]:
+        return doors.of_ray(self.address or self._cluster) if self.mode == "outside" else []
+
     async def start(self, server_url: str) -> None:
         self._server_url = server_url
+        for warning in self.warnings:
+            log.warning(warning)
         embedded = self.mode == "embedded"
         keep = keep_up("the Ray head", self._run_cluster) if embedded else self._keep_connected(self._cluster, {})
         self._keeper = asyncio.create_task(keep, name="ray-engine")
@@ -84,10 +92,14 @@ class RayEngine:
             try:
                 line = await Line.open("app.engines.ray_driver", ["--address", address], environment, CONNECT_SECONDS)
             except (EngineDown, TimeoutError, OSError, ValueError) as fault:
-                log.warning("no connection to the Ray cluster at %s (%s); trying again", address, fault)
+                why = fault if str(fault) else f"no answer within {CONNECT_SECONDS:.0f} s"
+                log.warning("no connection to the Ray cluster at %s (%s); trying again%s", address, why, self._advice)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             self._line = line
+            if address == "auto":  # only now is it known where that is
+                for warning in self.warnings:
+                    log.warning(warning)
             try:
                 await self._until_silent(line)
             finally:
@@ -105,6 +117,15 @@ class RayEngine:
                 answered = time.monotonic()
             await asyncio.sleep(LOOK_SECONDS)
         log.warning("the Ray cluster at %s is lost", line.ready)
+
+    @property
+    def _advice(self) -> str:
+        """Ray takes a driver in only through a node on the driver's own machine."""
+        if self.mode == "embedded":
+            return ""
+        return (
+            f". A node of that cluster must run on this machine too: ray start --address={self._cluster} --num-cpus=0"
+        )
 
     # ---- the port ----------------------------------------------------------------------------------------------
 

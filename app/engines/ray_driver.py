@@ -8,6 +8,7 @@ import argparse
 import json
 import logging
 import os
+import queue
 import signal
 import sys
 import threading
@@ -73,6 +74,13 @@ QUESTIONS: Final[Mapping[str, Callable[[Driver, Mapping[str, Any]], Any]]] = {
 }
 
 
+def listen(questions: queue.SimpleQueue[str]) -> None:
+    """Take questions from the beginning, so that the end of the server is noticed while Ray still looks for its cluster."""
+    for text in sys.stdin:
+        questions.put(text)
+    os._exit(0)  # the server is gone; Ray needs no goodbye from a driver that owns nothing
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m app.engines.ray_driver", description=__doc__)
     parser.add_argument("--address", required=True)
@@ -81,13 +89,18 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     logging.getLogger("ray").setLevel(logging.ERROR)
-    ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     driver = Driver(answers)
+    questions: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=listen, args=(questions,), daemon=True).start()
+    try:
+        ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+    except Exception as fault:
+        driver.say({"failed": f"{type(fault).__name__}: {str(fault).partition(chr(10))[0]}"})
+        os._exit(1)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     driver.say({"ready": ray.get_runtime_context().gcs_address})
-    for text in sys.stdin:
-        threading.Thread(target=driver.serve, args=(json.loads(text),), daemon=True).start()
-    os._exit(0)  # the server is gone; Ray needs no goodbye from a driver that owns nothing
+    while True:
+        threading.Thread(target=driver.serve, args=(json.loads(questions.get()),), daemon=True).start()
 
 
 if __name__ == "__main__":

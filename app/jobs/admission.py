@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session
 
 from app.capabilities import queries as capabilities
+from app.control import queries as running
+from app.control.demand import Demand
+from app.control.never import NEVER, never
+from app.control.placing import Candidate
 from app.files import Files
 from app.jobs import memory
 from app.jobs.checks import CHECKS
@@ -35,6 +39,24 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Crew:
+    """The workers that are up, as planning sees them and as placing does."""
+
+    workers: Sequence[WorkerFacts]
+    candidates: Sequence[Candidate]
+
+    def accepted(self, request: JobRequest, plan: Plan) -> Plan:
+        """The plan of a job that some worker could run, were it free; else it says that it waits for another worker, or is refused
+        where nothing but what was asked for will do. Raises BackendUnavailable."""
+        reason = never(Demand.of(request.kind, plan.model_dump(mode="json")), self.candidates)
+        if reason is None:
+            return plan
+        if request.execution.fallback == "forbid":
+            raise BackendUnavailable(f"{NEVER.capitalize()}: {reason}.", pointer="/execution/backend")
+        return plan.model_copy(update={"warnings": [*plan.warnings, f"It will wait, for {NEVER}: {reason}."]})
+
+
+@dataclass(frozen=True)
 class Admission:
     """Decides on requests. The other members are settings."""
 
@@ -46,17 +68,15 @@ class Admission:
 
     def planned(self, db: Session, request: JobRequest, owner: str) -> Planned:
         """Run every check and decide where the job will run. Raises InvalidInput with every fault's pointer, or BackendUnavailable."""
-        return self._planned(db, request, owner, self._workers(db), "")
+        return self._planned(db, request, owner, self._crew(db), "")
 
-    def _workers(self, db: Session) -> list[WorkerFacts]:
-        return capabilities.worker_facts(db, self.evidence_seconds)
+    def _crew(self, db: Session) -> Crew:
+        return Crew(capabilities.worker_facts(db, self.evidence_seconds), running.candidates(db))
 
-    def _planned(
-        self, db: Session, request: JobRequest, owner: str, workers: Sequence[WorkerFacts], at: str
-    ) -> Planned:
+    def _planned(self, db: Session, request: JobRequest, owner: str, crew: Crew, at: str) -> Planned:
         """The same of a request that stands at `at`."""
         try:
-            return Planned(request, self._plan(db, request, owner, workers))
+            return Planned(request, crew.accepted(request, self._plan(db, request, owner, crew.workers)))
         except (InvalidInput, BackendUnavailable) as refusal:
             raise type(refusal)(refusal.detail, errors=below(at, refusal.errors)) from None
 
@@ -103,12 +123,12 @@ class Admission:
 
     def all_planned(self, db: Session, requests: list[JobRequest], owner: str) -> list[Planned]:
         """Every request of a batch, or InvalidInput with the faults of all of them."""
-        workers = self._workers(db)  # once: a thousand requests need not ask a thousand times
+        crew = self._crew(db)  # once: a thousand requests need not ask a thousand times
         planned: list[Planned] = []
         faults: list[FieldError] = []
         for i, request in enumerate(requests):
             try:
-                planned.append(self._planned(db, request, owner, workers, f"/jobs/{i}"))
+                planned.append(self._planned(db, request, owner, crew, f"/jobs/{i}"))
             except InvalidInput as fault:
                 faults += fault.errors
         if faults:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.control.never import short_of_devices
 from app.jobs.estimates import seconds_on
 from app.jobs.evidence import WorkerFacts, availability, no_function, proved
 from app.jobs.requests import Backend, Execution
@@ -101,18 +102,10 @@ def _too_long_to_simulate(s: Situation, backend: str) -> str | None:
 def _no_device(s: Situation, backend: str) -> str | None:
     if backend != "cuda":
         return None
-    devices = s.execution.devices
-    most = 1 if s.simulated else max((worker.gpus for worker in proved("cuda", s.workers)), default=0)
-    where = "the simulator is" if s.simulated else "the largest worker that proved CUDA has"
-    if isinstance(devices, list):
-        beyond = [index for index in devices if index >= most]
-        return f"device {beyond[0]} was asked for, and {where} {_devices(most)}" if beyond else None
-    count = devices if isinstance(devices, int) else 1
-    return f"{_devices(count)} asked for, and {where} {_devices(most)}" if count > most else None
-
-
-def _devices(count: int) -> str:
-    return {0: "no device", 1: "one device, number 0"}.get(count, f"{count} devices, numbers 0 to {count - 1}")
+    asked = s.execution.devices
+    gpus = [1] if s.simulated else [worker.gpus for worker in proved("cuda", s.workers)]
+    wanted = asked if isinstance(asked, (int, list)) else 1
+    return short_of_devices(wanted, max(gpus, default=0), sum(gpus), s.simulated)
 
 
 Obstacle = Callable[[Situation, str], str | None]

@@ -1,10 +1,13 @@
 """Why a job waits, or why it ran where it did, from the same rows the dispatcher decides by."""
 
+from collections.abc import Collection
+
 from sqlmodel import Session
 
 from app.capabilities import queries as capabilities
 from app.control import queries as running
 from app.control.demand import ANYWHERE, Demand
+from app.control.never import NEVER, never
 from app.control.placing import Candidate, choose, unfit, verdict
 from app.db.tables import Job
 from app.jobs import queries
@@ -12,11 +15,13 @@ from app.jobs.schemas import Explanation, WorkerConsidered
 from app.jobs.states import State
 
 
-def explanation(db: Session, job: Job) -> Explanation:
+def explanation(db: Session, job: Job, away: Collection[str]) -> Explanation:
+    """`away`: the engines that cannot be given work now."""
     demand = Demand.parse(job.demand)
     candidates = running.candidates(db)
+    waits = job.state == State.QUEUED
     hosts = {worker.id: worker.facts["host"] for worker in capabilities.workers_up(db)}
-    ahead = queries.ahead_of(db, job) if job.state == State.QUEUED else 0
+    ahead = queries.ahead_of(db, job) if waits else 0
     considered = [
         WorkerConsidered(
             id=candidate.worker_id,
@@ -33,7 +38,8 @@ def explanation(db: Session, job: Job) -> Explanation:
     ]
     return Explanation(
         state=State(job.state),
-        summary=_summary(db, job, demand, candidates, ahead),
+        summary=_why_it_waits(demand, candidates, ahead, away) if waits else _where_it_went(db, job),
+        never=never(demand, candidates) if waits else None,
         rules=rules,
         jobs_ahead=ahead,
         workers=considered,
@@ -56,35 +62,30 @@ def _room(demand: Demand) -> str:
     return f"{home}, and CUDA devices that are its alone meanwhile." if demand.devices else f"{home}."
 
 
-def _summary(db: Session, job: Job, demand: Demand, candidates: list[Candidate], ahead: int) -> str:
-    if job.state != State.QUEUED:
-        attempts = queries.attempts_of(db, job.id)
-        where = f"attempt {attempts[-1].number} went to worker {attempts[-1].worker_id}" if attempts else "it never ran"
-        return f"The job is {job.state}; {where}."
+def _where_it_went(db: Session, job: Job) -> str:
+    attempts = queries.attempts_of(db, job.id)
+    where = f"attempt {attempts[-1].number} went to worker {attempts[-1].worker_id}" if attempts else "it never ran"
+    return f"The job is {job.state}; {where}."
+
+
+def _why_it_waits(demand: Demand, candidates: list[Candidate], ahead: int, away: Collection[str]) -> str:
     if not candidates:
-        return "It waits because no worker is there; the server's log tells why none has joined."
-    reasons = {unfit(demand, candidate) for candidate in candidates}
-    if None not in reasons:
-        return f"It waits because no worker could take it: each {'; or '.join(sorted(map(str, reasons)))}."
-    if short := _too_few(demand, candidates):
-        return short
+        besides = f", and the {' and the '.join(sorted(away))} cluster cannot be reached now" if away else ""
+        return f"It waits because no worker is there{besides}; the server's log tells why none has joined."
+    if missing := never(demand, candidates):
+        return f"It waits, and {NEVER}: {missing}. It starts when a worker joins that can."
+    reached = [candidate for candidate in candidates if candidate.engine not in away]
+    able = [candidate for candidate in candidates if unfit(demand, candidate) is None]
+    if never(demand, reached) or not reached:
+        names = " and ".join(sorted({candidate.engine for candidate in able} & set(away)))
+        return f"It waits because the {names} cluster cannot be reached now; it is tried again and again."
     if ahead:
         return f"It waits behind {ahead} job(s) of higher priority or greater age."
-    if choose(demand, candidates) is None:
+    if choose(demand, reached) is None:
         if demand.nodes > 1:
-            return f"It is the next one; it waits until {demand.nodes} workers of one cluster are free at once."
-        able = "" if reasons == {None} else " that could take it"
-        return f"It is the next one; it waits because every worker{able} is taken."
+            return (
+                f"It is the next one; it waits for room, until {demand.nodes} workers of one cluster are free at once."
+            )
+        fit = "" if len(able) == len(candidates) else " that could take it"
+        return f"It is the next one; it waits for room, because every worker{fit} is taken."
     return "It is the next one, and a worker has room: it starts now."
-
-
-def _too_few(demand: Demand, candidates: list[Candidate]) -> str | None:
-    """What to say of a gang for which no cluster has enough workers, even were they all free."""
-    able = [candidate.engine for candidate in candidates if unfit(demand, candidate) is None]
-    most = max((able.count(engine) for engine in able), default=0)
-    if demand.nodes == 1 or most >= demand.nodes:
-        return None
-    return (
-        f"It waits because it needs {demand.nodes} workers of one cluster at once, and no cluster has more than "
-        f"{most} that could take it."
-    )

@@ -42,7 +42,7 @@ def state_of(db: Session, job_id: str, owner: str | None = None) -> State:
     """A job's state, without its parameters, which may hold a hundred thousand values; of whoever's job without `owner`."""
     query = select(Job.state, Job.owner).where(Job.id == job_id)
     row = db.exec(query).first()
-    if row is None or row[1] != (owner or row[1]):
+    if row is None or owner not in (None, row[1]):
         raise NotFound(f"There is no job {job_id!r}.")
     return State(row[0])
 

@@ -1,10 +1,11 @@
 """The HTTP side of jobs."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from app.callers import Caller
+from app.callers import Caller, CallerIdentity, Scope, Submitter
 from app.db.tables import Job
 from app.db.writer import StorageUnavailable
 from app.jobs import examples, queries
@@ -13,7 +14,7 @@ from app.jobs.answers import answer_of, keyed_by, made
 from app.jobs.follow import until_final
 from app.jobs.problems import BackendUnavailable, JobIsFinal, JobNeeded, JobNotFinal, NotRetryable, QueueFull
 from app.jobs.queries import JobFilter
-from app.jobs.requests import Batch, JobRequest
+from app.jobs.requests import Batch, JobRequest, TrainingJob
 from app.jobs.schemas import BatchAnswer, JobView, Plan
 from app.jobs.states import State
 from app.jobs.views import listed
@@ -55,12 +56,18 @@ CREATING = (QueueFull, IdempotencyKeyReused, RequestInFlight, BackendUnavailable
 SUBMITTING = responses(*CREATING, UnsupportedMediaType)
 
 
+def refuse_code(caller: CallerIdentity, requests: Iterable[JobRequest]) -> None:
+    """Raise Forbidden where a job would run uploaded code and the caller's key is not for that."""
+    if any(isinstance(request, TrainingJob) and request.params.source is not None for request in requests):
+        caller.demand(Scope.SOURCE, "A job with a `source`")
+
+
 @router.post("", status_code=202, response_model=JobView, responses={**ACCEPTED, **SUBMITTING})
 async def submit_job(
     body: Annotated[JobRequest, Body(openapi_examples=examples.JOBS)],
     request: Request,
     house: House,
-    caller: Caller,
+    caller: Submitter,
     key: IdempotencyKey,
     wait: Wait,
 ) -> Response:
@@ -69,6 +76,7 @@ async def submit_job(
     A series may be sent along as `{"values": […]}`, as the examples do, or be a stretch of an uploaded dataset:
     `{"kind": "matrix_profile", "params": {"series": {"dataset": "ds_…", "column": "co2", "start": 0, "stop": 2000}, "window": 52}}`.
     """
+    refuse_code(caller, [body])
     keyed = await keyed_by(request, caller, key)
     return await made(
         house, caller.name, wait, keyed, lambda answer: house.jobs.submit([body], caller.name, keyed, answer)
@@ -79,9 +87,10 @@ async def submit_job(
 async def plan_job(
     body: Annotated[JobRequest, Body(openapi_examples=examples.JOBS)],
     house: House,
-    caller: Caller,
+    caller: Submitter,
 ) -> Plan:
     """Check a job and say where it would run, how long and with how much memory. Starts nothing."""
+    refuse_code(caller, [body])
     return await house.jobs.plan(body, caller.name)
 
 
@@ -95,7 +104,7 @@ async def submit_batch(
     body: Annotated[Batch, Body(openapi_examples=examples.BATCH)],
     request: Request,
     house: House,
-    caller: Caller,
+    caller: Submitter,
     key: IdempotencyKey,
 ) -> Response:
     """Submit up to 1,000 jobs, all or none."""
@@ -103,6 +112,7 @@ async def submit_batch(
     def answer(jobs: list[Job]) -> Response:
         return StrictJSONResponse({"jobs": [{"id": job.id} for job in jobs]}, 202, {"Retry-After": "1"})
 
+    refuse_code(caller, body.jobs)
     keyed = await keyed_by(request, caller, key)
     return await house.jobs.submit(body.jobs, caller.name, keyed, answer, batch=True)
 
@@ -169,7 +179,7 @@ async def get_job(job_id: JobId, request: Request, house: House, caller: Caller,
         **responses(NotFound, JobIsFinal, StorageUnavailable),
     },
 )
-async def cancel_job(job_id: JobId, house: House, caller: Caller) -> Response:
+async def cancel_job(job_id: JobId, house: House, caller: Submitter) -> Response:
     """Stop a job. Its work ends within ten seconds, whatever it is doing."""
     job, before = await house.jobs.cancel(job_id, caller.name)
     return answer_of(job, 200 if before else 202)
@@ -182,7 +192,7 @@ async def cancel_job(job_id: JobId, house: House, caller: Caller) -> Response:
     responses={**ACCEPTED, **responses(NotFound, NotRetryable, *CREATING)},
 )
 async def retry_job(
-    job_id: JobId, request: Request, house: House, caller: Caller, key: IdempotencyKey, wait: Wait
+    job_id: JobId, request: Request, house: House, caller: Submitter, key: IdempotencyKey, wait: Wait
 ) -> Response:
     """A new job with the same body as this failed or cancelled one."""
     keyed = await keyed_by(request, caller, key)
@@ -194,6 +204,6 @@ async def retry_job(
 @router.delete(
     "/{job_id:job}", status_code=204, responses=responses(NotFound, JobNotFinal, JobNeeded, StorageUnavailable)
 )
-async def delete_job(job_id: JobId, house: House, caller: Caller) -> None:
+async def delete_job(job_id: JobId, house: House, caller: Submitter) -> None:
     """Delete a final job, with its log and its files."""
     await house.jobs.delete(job_id, caller.name)

@@ -127,6 +127,11 @@ class Explanation(BaseModel):
 
     state: State
     summary: str
+    never: str | None = Field(
+        None,
+        description="Of a waiting job that none of the workers could run even if all were free: what it asks for, and the most that is "
+        "there. null where it only waits for room, or where no worker is there at all.",
+    )
     rules: list[str]
     jobs_ahead: int
     workers: list[WorkerConsidered]

@@ -129,7 +129,7 @@ class JobService:
     async def sweep(self) -> None:
         """At start-up: remove folders that no row knows, left by a crash between a deletion and its files."""
         known = await self.reader.run(queries.ids)
-        for folder in (self.files.home / "jobs").iterdir():
+        for folder in self.files.jobs.iterdir():
             if folder.name not in known:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

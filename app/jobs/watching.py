@@ -36,7 +36,8 @@ House = Annotated[Services, Depends(services)]
 @router.get("/{job_id:job}/explain", responses=responses(NotFound))
 async def explain_job(job_id: JobId, house: House, caller: Caller) -> Explanation:
     """Why it waits, or why it ran where it did."""
-    return await house.reader.run(lambda db: explanation(db, queries.job_of(db, job_id, caller.name)))
+    away = set(house.engines) - house.engines.up()
+    return await house.reader.run(lambda db: explanation(db, queries.job_of(db, job_id, caller.name), away))
 
 
 @router.get(

@@ -171,6 +171,8 @@ def _complete(operation: dict[str, Any]) -> None:
     kinds: list[type[Problem]] = [problems.Internal, problems.InvalidInput]  # any may be asked with an unknown query
     if "application/json" in answers.get("422", {}).get("content", {}):
         del answers["422"]
+    if operation.get("security"):
+        kinds += [problems.Unauthorized, problems.Forbidden]
     if "requestBody" in operation:
         kinds += [problems.BadRequest, problems.PayloadTooLarge]
         if "application/json" in operation["requestBody"].get("content", {}):

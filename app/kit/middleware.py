@@ -1,5 +1,6 @@
 """What every request passes through: a name for it, a limit on its body, a look at what its body is."""
 
+import contextlib
 import logging
 import re
 import uuid
@@ -13,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.kit.own_hosts import OwnHosts
-from app.kit.problems import PayloadTooLarge, UnsupportedMediaType
+from app.kit.problems import PayloadTooLarge, Problem, UnsupportedMediaType
 
 LONGEST_DRAIN_SECONDS: Final = 5.0
 
@@ -29,14 +30,15 @@ def install(
     max_body_bytes: int,
     exempt: Callable[[str], bool] = lambda _path: False,
     own_hosts: Collection[str] | None = None,
+    any_address: bool = False,
 ) -> None:
     """Name every request and limit its body, except on the paths which `exempt` answers for themselves.
 
-    With `own_hosts`, answer only under loopback and these names.
+    With `own_hosts`, answer only under loopback and these names; with `any_address`, under any IP address as well.
     """
     app.add_middleware(BodyLimit, max_body_bytes=max_body_bytes, exempt=exempt)
     if own_hosts is not None:
-        app.add_middleware(OwnHosts, hosts=own_hosts)
+        app.add_middleware(OwnHosts, hosts=own_hosts, any_address=any_address)
     app.add_middleware(RequestId)  # last, so that it is outermost
 
 
@@ -88,7 +90,7 @@ class BodyLimit:
         if _length(headers) > self.max_body_bytes:
             # Who expects a 100 has sent nothing yet, and reading on would ask for it.
             waits = headers.get("expect", "").lower() == "100-continue"
-            await self._refuse(scope, receive, send, drain=not waits)
+            await refuse(self._too_large(), scope, receive, send, drain=not waits)
             return
         received, started = 0, False
 
@@ -116,21 +118,25 @@ class BodyLimit:
             if started or not too_large():
                 raise
         if too_large() and not started:
-            await self._refuse(scope, receive, send, drain=True)
+            await refuse(self._too_large(), scope, receive, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send, *, drain: bool) -> None:
-        problem = PayloadTooLarge(
+    def _too_large(self) -> PayloadTooLarge:
+        return PayloadTooLarge(
             f"The body is larger than the {self.max_body_bytes} bytes taken here.", headers={"Connection": "close"}
         )
-        response = problem.response(scope["path"])
-        await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
-        await send({"type": "http.response.body", "body": response.body, "more_body": True})
-        # A connection closed on unread bytes is reset, and many clients send all before they read: the answer would
-        # be lost. So it stays open for them to finish, not for ever.
-        with anyio.move_on_after(LONGEST_DRAIN_SECONDS):
-            while drain and (await receive()).get("more_body", False):
-                pass
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send, *, drain: bool = True) -> None:
+    """Answer with `problem` a request whose body is not wanted."""
+    response = problem.response(scope["path"])
+    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    # A connection closed on unread bytes is reset, and many clients send all before they read: the answer would
+    # be lost. So it stays open for them to finish, not for ever.
+    with anyio.move_on_after(LONGEST_DRAIN_SECONDS), contextlib.suppress(PayloadTooLarge):
+        while drain and (await receive()).get("more_body", False):
+            pass
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def json_only(request: Request) -> None:

@@ -1,6 +1,6 @@
-"""A server that asks nobody who they are, on loopback: web pages from elsewhere must not reach it through a browser.
+"""Web pages from elsewhere must not reach a server through a browser on its network.
 
-A page can make its own name resolve to 127.0.0.1 (DNS rebinding), or post across sites; `Host` and `Origin` tell.
+A page can make its own name resolve to the server's address (DNS rebinding), or post across sites; `Host` and `Origin` tell.
 """
 
 import ipaddress
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.kit.problems import HostNotAllowed, OriginNotAllowed, Problem
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+ANY: Final = "*"
 
 
 def is_loopback(host: str) -> bool:
@@ -24,11 +25,23 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class OwnHosts:
-    """421 for a `Host` that is neither loopback nor one of `hosts`; 403 for a change asked for by a page of another origin."""
+def is_address(host: str) -> bool:
+    """Whether `host` is an IP address. A page can make its own name lead here, and no address but ours."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
-        self.app, self.hosts = app, {host.lower() for host in hosts}
+
+class OwnHosts:
+    """421 for a `Host` that is neither loopback nor one of `hosts`; 403 for a change asked for by a page of another origin.
+
+    With `any_address` an IP address will do as well, and with `*` among the hosts any name. A page of such a name still changes nothing.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str] = (), any_address: bool = False) -> None:
+        self.app, self.hosts, self.any_address = app, {host.lower() for host in hosts}, any_address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = self._problem(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
@@ -46,7 +59,8 @@ class OwnHosts:
         return None
 
     def _ours(self, host: str) -> bool:
-        return is_loopback(host) or host in self.hosts
+        named = host in self.hosts or ANY in self.hosts
+        return named or is_loopback(host) or (self.any_address and is_address(host))
 
 
 def _host(url: str) -> str:

@@ -16,6 +16,25 @@ class BadRequest(Problem):
     status = 400
 
 
+class Unauthorized(Problem):
+    """This address takes a key, and the request has none that counts.
+
+    Send it in the header `Authorization: Bearer <key>`. One that is unknown, has expired or was revoked counts as none; whoever runs the
+    server makes another.
+    """
+
+    status = 401
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+class Forbidden(Problem):
+    """Your key is not for this. The detail names the scope that it takes; whoever runs the server makes a key that has it."""
+
+    status = 403
+
+
 class NotFound(Problem):
     """There is nothing at this address, or nothing that you may see."""
 
@@ -100,8 +119,9 @@ class CursorInvalid(Problem):
 class HostNotAllowed(Problem):
     """The `Host` of the request is not one of this server's.
 
-    A server without authentication answers on its own machine only, under `localhost`, a loopback address, its configured
-    host or the host of its public URL. Any other name may be a web page's trick to reach it through your browser.
+    It answers under `localhost`, a loopback address, its configured host, the host of its public URL and the names that its operator
+    allows; where it listens beyond its own machine, also under any IP address and its machine's name. Any other name may be a web
+    page's trick to reach it through your browser.
     """
 
     status = 421
@@ -110,7 +130,7 @@ class HostNotAllowed(Problem):
 class OriginNotAllowed(Problem):
     """A web page of another origin asked for a change.
 
-    A server without authentication takes changes from its own pages and from programs, which send no `Origin`.
+    The server takes changes from its own pages and from programs, which send no `Origin`.
     """
 
     status = 403

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from sqlmodel import Session
 
-from app.callers import Caller
+from app.callers import Caller, SourceKeeper
 from app.db.idempotency import Keyed
 from app.db.tables import SourceRow
 from app.db.writer import StorageUnavailable
@@ -69,7 +69,7 @@ UPLOAD_BODY: dict[str, Any] = {
 async def upload_source(
     request: Request,
     house: House,
-    caller: Caller,
+    caller: SourceKeeper,
     key: IdempotencyKey,
     name: Annotated[Text | None, Query(max_length=255, description=NAME)] = None,
 ) -> Response:
@@ -106,6 +106,6 @@ async def get_source(source_id: SourceId, house: House, caller: Caller) -> Sourc
 
 
 @router.delete("/{source_id}", status_code=204, responses=responses(NotFound, SourceInUse, StorageUnavailable))
-async def delete_source(source_id: SourceId, house: House, caller: Caller) -> None:
+async def delete_source(source_id: SourceId, house: House, caller: SourceKeeper) -> None:
     """Delete a source, unless a job that has not ended needs it."""
     await house.sources.delete(source_id, caller.name)

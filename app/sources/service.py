@@ -128,7 +128,7 @@ class SourceService:
     async def sweep(self) -> None:
         """At start-up: remove folders that no row knows, left by a crash between the two."""
         known = await self.reader.run(queries.ids)
-        for folder in (self.files.home / "sources").iterdir():
+        for folder in self.files.sources.iterdir():
             if folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
 

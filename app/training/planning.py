@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.control.never import NEVER
 from app.jobs.evidence import CLUSTERS, WorkerFacts
 from app.jobs.problems import BackendUnavailable
 from app.jobs.requests import Backend, Execution
@@ -18,6 +19,8 @@ ON_CUDA: Final = "training/accelerator/cuda"
 OPTIONAL: Final = ("deepspeed", "transformer_engine", "bitsandbytes")
 """Packages that some strategies and precisions need."""
 NO_WORKER: Final = "no worker has joined yet"
+BOUNDLESS: Final = Machine(cuda_devices=1024)
+"""A deployment that has all there could be."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,23 @@ def plan(
         execution, checked.resolved
     )
     if checked.resolved is None or errors:
-        if execution.backend == "cuda" and execution.fallback == "forbid" and machine.cuda_devices == 0:
-            raise BackendUnavailable(
-                f"'cuda' was asked for and cannot be had: {machine.cuda_reason}.", pointer="/execution/backend"
-            )
+        if execution.fallback == "forbid":
+            _refuse_what_is_not_there(params, execution, machine, allow, errors)
         return Findings(errors)
     return Findings([], _plan(params, execution, checked, checked.resolved, workers, engine, fallback))
+
+
+def _refuse_what_is_not_there(
+    params: TrainingParams, execution: Execution, machine: Machine, allow: Sequence[str], errors: Sequence[FieldError]
+) -> None:
+    """Where the request could run as it is on larger workers, or on more of them, nothing is wrong with it. Raises BackendUnavailable."""
+    if execution.backend == "cuda" and machine.cuda_devices == 0:
+        raise BackendUnavailable(
+            f"'cuda' was asked for and cannot be had: {machine.cuda_reason}.", pointer="/execution/backend"
+        )
+    elsewhere = check(params, BOUNDLESS, allow)
+    if errors and not elsewhere.faults and not _misfits(execution, elsewhere.resolved):
+        raise BackendUnavailable(f"{NEVER.capitalize()}: {'; '.join(e.detail for e in errors)}.", errors=errors)
 
 
 def _fallback(execution: Execution, workers: Sequence[WorkerFacts]) -> Fallback | None:

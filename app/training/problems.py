@@ -70,6 +70,15 @@ class DeviceMismatch(Problem):
     status, title = 500, "The devices are not as planned"
 
 
+class NeedsSharedStorage(Problem):
+    """The training job's strategy has every node write a part of each checkpoint, and its workers have no folder in common.
+
+    Mount the server's storage (`TIDEMILL_STORAGE`) at the same path on all workers, or choose a strategy that saves from rank 0.
+    """
+
+    status, title = 500, "A folder in common is needed"
+
+
 class MissingPackage(Problem):
     """The configuration needs a package that is not installed on the worker.
 

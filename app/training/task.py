@@ -39,6 +39,7 @@ def _nodes(db: Session, attempt: Attempt) -> Iterator[Node]:
             host=worker.facts["host"],
             threads=worker.facts["threads"],
             devices=devices_of(share.needs),
+            shares_storage=worker.facts.get("shares_storage", True),
         )
 
 

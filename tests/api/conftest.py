@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.api.asking import CSV, profile, table
-from tests.house import Api, long_series
+from tests.api.keyring import Keyring
+from tests.house import Api, House, long_series, running
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +60,27 @@ def dated(api: Api) -> dict[str, Any]:
     assert answer.status_code in (200, 201), answer.text
     dataset: dict[str, Any] = answer.json()
     return dataset
+
+
+@pytest.fixture(scope="session")
+def keyring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyring]:
+    """A server with AUTH=keys, in a HOME whose path is longer than that of a socket may be."""
+    home = tmp_path_factory.mktemp("keys") / ("deep" * 30) / "home"
+    home.parent.mkdir()
+    environment = {
+        "TIDEMILL_AUTH": "keys",
+        "TIDEMILL_WORKERS": "1",
+        "TIDEMILL_WORKER_THREADS": "1",
+        "TIDEMILL_ALLOW_SOURCE_UPLOAD": "true",
+    }
+    with running(House(home, environment)) as house:
+        keyring = Keyring(house)
+        yield keyring
+        for client in keyring.clients:
+            client.close()
+
+
+@pytest.fixture(scope="session")
+def root(keyring: Keyring) -> Api:
+    """A client with an admin's key; the first key there is, made while the server runs."""
+    return keyring.client(keyring.first("root", "admin"))

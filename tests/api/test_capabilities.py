@@ -6,11 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from app.capabilities import table
+from app.control.protocol import PROTOCOL
 from tests.api.asking import JSON, refused
 from tests.house import eventually
 from workers.contract import VERSION
 from workers.operations import OPERATIONS
 
+SPOKEN = {PROTOCOL: VERSION}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 EVIDENCE = ("absent", "importable", "configured", "simulated", "executed")
 BACKENDS = {"cpu", "dask", "ray", "cuda"}
@@ -248,17 +250,17 @@ def newcomer(**fields):
     ],
 )
 def test_a_worker_whose_cluster_gets_no_jobs_from_here_is_refused(api, fields, slug, said):
-    document = refused(api.post("/internal/workers", json=newcomer(**fields)), 409, slug)
+    document = refused(api.post("/internal/workers", json=newcomer(**fields), headers=SPOKEN), 409, slug)
     assert said in document["detail"]
 
 
 def test_a_piece_whose_attempt_is_over_is_told_to_stop(api, found):
     worker = found["engines"][0]["workers"][0]["id"]
     piece = {"attempt": "att_over", "claim": "nonce"}
-    answer = api.post(f"/internal/workers/{worker}/report", json={"running": [], "pieces": [piece]})
+    answer = api.post(f"/internal/workers/{worker}/report", json={"running": [], "pieces": [piece]}, headers=SPOKEN)
     assert answer.json()["stop"] == ["att_over"]
 
 
 def test_whoever_does_not_hold_the_attempt_makes_nobody_probe(api):
-    answer = api.post("/internal/attempts/att_none/probes", json={"claim": "nonce", "check": "all"})
+    answer = api.post("/internal/attempts/att_none/probes", json={"claim": "nonce", "check": "all"}, headers=SPOKEN)
     refused(answer, 409, "claim-refused")

@@ -11,8 +11,10 @@ import httpx
 import httpx_sse
 import pytest
 
+from app.control.protocol import PROTOCOL
 from app.jobs.states import FINAL
 from tests.api.asking import JSON, profile, refused, table, wave
+from workers.contract import VERSION
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
@@ -28,7 +30,8 @@ def test_a_name_that_is_not_this_servers_is_refused(api, path):
 def test_the_workers_door_takes_more_than_people_may_send(api):
     body = b" " * (17 << 20) + b"{}"
     refused(api.post("/jobs", content=body, headers=JSON), 413, "payload-too-large")
-    refused(api.post("/internal/workers/w/report", content=body, headers=JSON), 422, "invalid-input")
+    spoken = {**JSON, PROTOCOL: VERSION}
+    refused(api.post("/internal/workers/w/report", content=body, headers=spoken), 422, "invalid-input")
 
 
 def test_pages_of_others_change_nothing(api):

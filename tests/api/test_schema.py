@@ -25,7 +25,6 @@ LATER = (
     "/append",
     "/metrics",
     "/deliveries",
-    "/keys",
 )
 """What the contract marks as to come, and what later releases bring."""
 
@@ -56,6 +55,7 @@ def test_it_tells_of_what_is_there_and_of_nothing_else(schema):
         *("/jobs/{job_id}/artifacts/{name}", "/jobs/{job_id}/result", "/jobs/{job_id}/plot"),
         *("/datasets", "/datasets/{dataset_id}", "/datasets/{dataset_id}/content", "/datasets/{dataset_id}/series"),
         *("/sources", "/sources/{source_id}"),
+        *("/keys", "/keys/{key_id}"),
         *("/capabilities", "/capabilities/probes", "/health/live", "/health/ready", "/problems", "/problems/{slug}"),
     } == set(schema["paths"])
     assert not [path for path in schema["paths"] if path.endswith(LATER) or path.startswith("/internal")]
@@ -112,6 +112,31 @@ def test_every_error_is_a_problem_with_examples(schema):
             assert {"400", "413", "415"} <= set(answers), path
         if method in ("post", "delete") and path != "/jobs/plan":
             assert "503" in answers, path
+
+
+OPEN_TO_ALL = {"/health/live", "/health/ready", "/problems", "/problems/{slug}"}
+
+
+def test_every_operation_says_which_scope_its_key_must_have(schema):
+    assert schema["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    for method, path, operation in operations(schema):
+        if path in OPEN_TO_ALL:
+            assert "security" not in operation
+            continue
+        changes = "source" if path.startswith("/sources") else "submit"
+        scope = "admin" if path.startswith("/keys") else "read" if method == "get" else changes
+        assert operation["security"] == [{"key": [scope]}, {}], (method, path)  # nobody is asked for one here
+        examples = {
+            status: set(operation["responses"][status]["content"]["application/problem+json"]["examples"])
+            for status in ("401", "403")
+        }
+        assert "unauthorized" in examples["401"]
+        assert "forbidden" in examples["403"]
+
+
+def test_a_server_that_asks_for_keys_says_that_there_is_no_way_without():
+    schema = create_app(Settings(auth="keys")).openapi()
+    assert {len(operation["security"]) for _, path, operation in operations(schema) if path not in OPEN_TO_ALL} == {1}
 
 
 def test_parameters_are_explained(schema):
@@ -212,7 +237,7 @@ def known(api):
     source = api.post("/sources", files={"file": ("kiln.zip", packed({"kiln.py": ""}))}).json()
     job = api.submit(profile(), Prefer="wait=60")
     ids = {"job_id": job["id"], "dataset_id": dataset["id"], "source_id": source["id"]}
-    return {**ids, "name": "result.csv", "slug": "not-found"}
+    return {**ids, "name": "result.csv", "slug": "not-found", "key_id": "key_x"}
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,11 @@ def process(arguments: Sequence[str], words: Path, **environment: str) -> Iterat
 def dask_scheduler(folder: Path) -> Iterator[str]:
     """A Dask scheduler of nobody's; its address."""
     port = free_port()
-    arguments = ["dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    with process(arguments, folder / "scheduler.log"):
+    with scheduler_at(port, folder):
         yield f"tcp://127.0.0.1:{port}"
+
+
+def scheduler_at(port: int, folder: Path) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    """The same, as a process to be hurt."""
+    arguments = ["dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    return process(arguments, folder / "scheduler.log")

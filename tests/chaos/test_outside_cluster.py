@@ -6,13 +6,14 @@ All tests have one scheduler and one server, and take them up with a worker, wha
 import contextlib
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.acts import SMALL, computing, dask_scheduler, ends, free_port, process, submit_long
+from tests.chaos.acts import SMALL, computing, ends, free_port, process, scheduler_at, submit_long
 from tests.house import House, eventually, running
 
 TOKEN = "a-secret-for-joining"
@@ -23,6 +24,8 @@ class Outside:
     """A scheduler, a server on a fixed port, which workers find again after its restart, and whichever worker came last."""
 
     scheduler: str
+    scheduling: subprocess.Popen[bytes]
+    """The scheduler's process."""
     house: House
     stack: contextlib.ExitStack
     words: Path
@@ -37,6 +40,15 @@ class Outside:
         self.worker = self.stack.enter_context(self.joining(TOKEN, self.port))
         return self.worker
 
+    @contextlib.contextmanager
+    def without_scheduler(self) -> Iterator[None]:
+        """The scheduler is killed, and comes back afterwards where it was."""
+        self.scheduling.kill()
+        self.scheduling.wait(timeout=10)
+        yield
+        port = int(self.scheduler.rpartition(":")[2])
+        self.scheduling = self.stack.enter_context(scheduler_at(port, self.words.parent))
+
     def joining(self, token: str, port: int = 0) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
         arguments = ["workers", "dask", "--scheduler", self.scheduler, "--server", self.house.url, "--threads", "1"]
         return process([*arguments, "--port", str(port)], self.words, TIDEMILL_JOIN_TOKEN=token)
@@ -46,11 +58,12 @@ class Outside:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
     folder = tmp_path_factory.mktemp("outside")
     with contextlib.ExitStack() as stack:
-        scheduler = stack.enter_context(dask_scheduler(folder))
+        port = free_port()
+        scheduler, scheduling = f"tcp://127.0.0.1:{port}", stack.enter_context(scheduler_at(port, folder))
         environment = {"TIDEMILL_DASK_SCHEDULER": scheduler, "TIDEMILL_JOIN_TOKEN": TOKEN}
         house = House(folder / "home", environment, port=free_port())
         house.url = f"http://127.0.0.1:{house.port}"
-        outside = Outside(scheduler, house, stack, folder / "worker.log")
+        outside = Outside(scheduler, scheduling, house, stack, folder / "worker.log")
         outside.join()
         stack.enter_context(running(house))
         yield outside
@@ -85,6 +98,43 @@ def test_a_running_job_does_not_notice_that_the_server_was_killed(outside, backe
         assert ends(api, job_id) == ["succeeded"]
         seqs = [event["seq"] for event in api.events(job_id)]
         assert seqs == list(range(1, len(seqs) + 1))
+
+
+@pytest.mark.parametrize("backend", ["cpu", "dask"])
+def test_a_scheduler_that_comes_back_is_found_again_and_what_it_lost_runs_once_more(outside, backend):
+    """Lost are the pieces of a job that is spread; one that its worker computes alone may still end there."""
+    house, worker = outside.house, outside.worker
+    job_id, dataset = submit_long(house, n=40_000, execution={"backend": backend, "fallback": "forbid"})
+    with house.api() as api:
+        eventually(lambda: computing(api, job_id))
+        with outside.without_scheduler():
+            eventually(lambda: api.get("/capabilities").json()["engines"][0]["status"] == "down")
+            assert "cluster is not up" in api.get("/health/ready").json()["detail"]
+        # Nobody does anything: the worker starts itself again and waits for its scheduler, and the server finds both.
+        job = eventually(lambda: (job := api.job(job_id)) and job["state"] == "succeeded" and job, 120)
+        assert job["attempt"] in ((2,) if backend == "dask" else (1, 2))
+        assert worker.poll() is None
+        assert ends(api, job_id) == ["succeeded"]
+        seqs = [event["seq"] for event in api.events(job_id)]
+        assert seqs == list(range(1, len(seqs) + 1))
+        assert "Traceback" not in house.words()
+        result = api.get(job["links"]["result"]).json()
+        truth = api.run(series={"dataset": dataset}, window=100)
+        assert result["indices"] == truth["indices"]
+        assert result["distances"] == pytest.approx(truth["distances"], abs=1e-6)
+
+
+def test_a_job_that_comes_while_the_scheduler_is_away_waits_for_it(outside):
+    with outside.house.api() as api:
+        with outside.without_scheduler():
+            eventually(lambda: api.get("/capabilities").json()["engines"][0]["status"] == "down")
+            job = api.submit({**SMALL, "max_attempts": 1})
+            time.sleep(5)
+            said = api.get(job["links"]["explain"]).json()
+            assert (said["state"], said["never"]) == ("queued", None)
+            assert "dask cluster cannot be reached now" in said["summary"]
+        assert api.until(job["id"], "succeeded", "failed", seconds=90)["state"] == "succeeded"
+        assert ends(api, job["id"]) == ["succeeded"]
 
 
 def test_a_worker_without_the_token_is_refused_and_says_so(outside):

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
+from tests.chaos.spreading import facts
 from tests.house import House, eventually, listening, running
 
 ON_ONE = {"backend": "cpu"}
@@ -124,6 +125,7 @@ def test_what_a_frozen_worker_says_later_is_not_taken(two):
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
+        [known] = [name for name, about in facts(two).items() if about["pid"] == worker.pid]
         child = worker.children()[0].children()[0]
         worker.send_signal(signal.SIGSTOP)
         try:
@@ -133,6 +135,7 @@ def test_what_a_frozen_worker_says_later_is_not_taken(two):
             worker.send_signal(signal.SIGCONT)
         # Its claim is void: it is told to stop, and its child ends, while the new attempt goes on.
         eventually(lambda: not child.is_running(), 10)
+        eventually(lambda: known in facts(two), 10)  # it has joined again
         assert api.job(job_id)["state"] == "running"
         api.post(f"/jobs/{job_id}/cancel")
         api.until(job_id, "cancelled")

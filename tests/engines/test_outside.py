@@ -4,6 +4,8 @@ import contextlib
 import json
 import secrets
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +78,15 @@ def test_a_worker_that_its_ray_node_can_never_hold_says_so(tmp_path, monkeypatch
         with process(arguments, tmp_path / "worker.log") as joining:
             assert joining.wait(timeout=60) == 2
     assert "started with 1 CPUs, and --threads asks for 3" in (tmp_path / "worker.log").read_text()
+
+
+def test_a_driver_that_still_looks_for_its_ray_cluster_ends_with_its_server():
+    command = [sys.executable, "-m", "app.engines.ray_driver", "--address", f"127.0.0.1:{free_port()}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as driver:
+        time.sleep(3)
+        assert driver.poll() is None
+        driver.stdin.close()
+        assert driver.wait(timeout=20) == 0
 
 
 def test_a_worker_that_finds_no_ray_cluster_can_be_stopped(tmp_path):

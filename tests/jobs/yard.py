@@ -43,6 +43,7 @@ class NoCluster:
     def __init__(self, mode: str, name: str = "dask") -> None:
         self.name, self.mode, self.up = name, mode, True
         self.address: str | None = "nowhere"
+        self.warnings: list[str] = []
         self.present: set[str] = set()
         self.submitted: list[str] = []
         self.needs: dict[str, dict[str, int]] = {}
@@ -145,6 +146,8 @@ class Yard(Desk):
         name: str | None = None,
         engine: str = "dask",
         gpus: Sequence[str] = (),
+        memory_bytes: int = 0,
+        address: str | None = None,
         **evidence: str,
     ) -> str:
         """A worker joins. `gpus`: the ids of its devices, by index; `evidence`: what its probes proved."""
@@ -155,11 +158,12 @@ class Yard(Desk):
             "threads": threads,
             "host": "here",
             "speed": {},
+            "memory_bytes": memory_bytes,
             "probes": [proof(probe, proved) for probe, proved in evidence.items()],
             "gpus": [{"index": index, "uuid": device} for index, device in enumerate(gpus)],
         }
         row = WorkerRow(
-            id=name, engine=engine, address=f"tcp://{name}", state="up", joined_at=now(), facts=facts,
+            id=name, engine=engine, address=address or f"tcp://{name}", state="up", joined_at=now(), facts=facts,
             resources={"CPU": cores or threads, **({"GPU": len(gpus)} if gpus else {})},
         )  # fmt: skip
         self.write(lambda db: db.merge(row) and None)

@@ -1,17 +1,19 @@
 import asyncio
+import socket
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
 from app.kit import handlers, middleware
+from app.main import own_hosts
+from app.settings import Settings
 
 
-@pytest.fixture(scope="module")
-def ask():
+def asking(**options):
     app = FastAPI()
     handlers.install(app)
-    middleware.install(app, max_body_bytes=10, own_hosts=["tide.example"])
+    middleware.install(app, max_body_bytes=10, **options)
 
     @app.api_route("/", methods=["GET", "POST"])
     async def answer() -> int:
@@ -25,6 +27,11 @@ def ask():
         return asyncio.run(send())
 
     return ask
+
+
+@pytest.fixture(scope="module")
+def ask():
+    return asking(own_hosts=["tide.example"])
 
 
 @pytest.mark.parametrize(
@@ -56,3 +63,33 @@ def test_pages_from_elsewhere_may_look_but_change_nothing(ask, origin):
 
 def test_a_proxy_that_rewrites_the_host_does_no_harm(ask):
     assert ask("POST", host="127.0.0.1:8000", origin="https://tide.example").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("10.1.2.3:8000", 200), ("[fd00::1]:8000", 200), ("localhost", 200), ("tide.example", 200), ("evil.example", 421),
+     ("10.1.2.3.evil.example", 421)],
+)  # fmt: skip
+def test_beyond_loopback_any_address_will_do_and_still_no_foreign_name(host, status):
+    assert asking(own_hosts=["tide.example"], any_address=True)("GET", host=host).status_code == status
+
+
+def test_a_star_is_any_name_and_pages_of_others_still_change_nothing():
+    ask = asking(own_hosts=["*", "tide.example"])
+    assert ask("POST", host="who.example", origin="http://who.example").status_code == 200
+    assert ask("POST", host="who.example", origin="http://tide.example").status_code == 200
+    assert ask("POST", host="who.example", origin="http://evil.example").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ({}, {"127.0.0.1"}),
+        ({"public_url": "https://tide.example:1"}, {"127.0.0.1", "tide.example"}),
+        ({"allowed_hosts": "a.example, b.example"}, {"127.0.0.1", "a.example", "b.example"}),
+        ({"host": "0.0.0.0"}, {"0.0.0.0", socket.gethostname()}),
+        ({"host": "tide.example", "allowed_hosts": ""}, {"tide.example", socket.gethostname()}),
+    ],
+)
+def test_its_names_are_those_that_the_settings_say(said, names):
+    assert set(own_hosts(Settings(**said))) == names

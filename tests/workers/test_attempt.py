@@ -1,9 +1,11 @@
 """The driver of an attempt, where its folder is of no use: the job still ends, and says why."""
 
 from pathlib import Path
+from threading import Event
 
 from workers.attempt import OUTCOME_FILE, _Driver
 from workers.contract import Outcome, Task
+from workers.storage.shared import SharedStorage
 
 
 class Recorder:
@@ -12,6 +14,7 @@ class Recorder:
     def __init__(self) -> None:
         self.began: list[str] = []
         self.delivered: list[Outcome] = []
+        self.closing, self.storage = Event(), SharedStorage()
 
     def begin(self, execution) -> None:
         self.began.append(execution.attempt)

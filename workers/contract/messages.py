@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from workers.contract.scalars import Message, Sample
 
-VERSION = "4"
+VERSION = "5"
 """Raised with every change of a message; a worker of another version is refused when it joins."""
 
 
@@ -54,6 +54,8 @@ class Node(Message):
     threads: int
     devices: list[int] = Field(default_factory=list)
     """CUDA indices on that worker."""
+    shares_storage: bool = True
+    """Whether it has the server's storage as a folder."""
 
 
 class TrainingTask(Message):
@@ -94,6 +96,32 @@ class Task(Message):
     training: TrainingTask | None = None
 
 
+class StorageFacts(Message):
+    """Where the server's files are. A worker that finds the same folder at that path, with that id in it, uses it directly; others
+    fetch what they read, and put back what they make, over HTTP."""
+
+    path: str
+    id: str
+
+
+def below(name: str) -> str:
+    """A relative path that stays below where it starts."""
+    parts = name.split("/")
+    if len(name) > 255 or "\x00" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{name!r} is no name of a file")
+    return name
+
+
+class FileFacts(Message):
+    """A file of the server's storage; `name` is its path below that."""
+
+    name: str
+    bytes: int
+    sha256: str
+    modified_ns: int
+    """Nanoseconds since 1970."""
+
+
 # ---- what a worker reports -------------------------------------------------------------------------------------
 
 
@@ -118,18 +146,10 @@ class ReportedEvent(Message):
     data: dict[str, Any]
 
 
-def _below(name: str) -> str:
-    """A relative path that stays below where it starts."""
-    parts = name.split("/")
-    if len(name) > 255 or "\x00" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
-        raise ValueError(f"{name!r} is no name of an artifact")
-    return name
-
-
 class Artifact(Message):
     """A file an attempt leaves behind; `name` is its path below the attempt's folder."""
 
-    name: Annotated[str, AfterValidator(_below)]
+    name: Annotated[str, AfterValidator(below)]
     bytes: int
     sha256: str
     media_type: str
@@ -210,3 +230,7 @@ class Join(Message):
     versions: dict[str, str]
     probes: list[Probe]
     speed: dict[str, float]
+    storage: str | None = None
+    """The id of the server's storage that it was told of."""
+    shares_storage: bool = True
+    """Whether it reads and writes that folder itself; else files go over HTTP."""

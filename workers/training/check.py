@@ -9,12 +9,14 @@ import argparse
 import json
 import sys
 import threading
+import uuid
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ValidationError
 
+from workers import agent as agents
 from workers import hardware
 from workers.contract import Message, TrainingParams
 from workers.host import TRAINING, current_host
@@ -72,6 +74,12 @@ def on_worker(params: dict[str, Any], allow: list[str], source: str | None) -> d
 
     Returns `{"faults": [{"pointer", "detail"}], "warnings": [sentence]}`.
     """
+    asked = uuid.uuid4().hex
+    with agents.storage().desk(f"check-{asked}", asked, threading.Event()) as desk:
+        return _checked(params, allow, source and desk.folder(source))
+
+
+def _checked(params: dict[str, Any], allow: list[str], source: str | None) -> dict[str, Any]:
     piece = current_host().nursery_for(TRAINING).fork(IN_CHILD, [params, allow, source])
     limit = threading.Timer(CHILD_SECONDS, piece.kill)
     limit.daemon = True

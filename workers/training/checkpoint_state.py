@@ -19,25 +19,28 @@ def relocate(spec: RankSpec, trainer: Any, checkpoint: dict[str, Any], key: str)
     states: dict[str, Any] = checkpoint.get("callbacks") or {}
     ours = [name for name, state in states.items() if isinstance(state, dict) and "best_model_path" in state]
     earlier = states.get(key, {}).get("folder")
-    if not spec.resumes or earlier is None:
+    if not spec.resumes or earlier is None or spec.resumes_in is None:
         for name in ours:
             del states[name]
         return
     brought: dict[str, str] = {}
     if spec.rank == 0:
         for name in ours:
-            brought |= dict(_bring(states[name], Path(earlier), Path(spec.folder)))
-    brought = trainer.strategy.broadcast(brought)
+            brought |= dict(_bring(states[name], Path(earlier), Path(spec.resumes_in), Path(spec.folder)))
+    # Rank 0's folder is that of the callbacks in all ranks, which must agree; on another machine it may have another path.
+    brought, folder = trainer.strategy.broadcast((brought, spec.folder))
     for name in ours:
-        _rename(states[name], brought, Path(earlier), Path(spec.folder))
+        _rename(states[name], brought, Path(earlier), Path(folder))
 
 
-def _bring(state: dict[str, Any], earlier: Path, folder: Path) -> Iterator[tuple[str, str]]:
+def _bring(state: dict[str, Any], earlier: Path, there: Path, folder: Path) -> Iterator[tuple[str, str]]:
+    """Files of the folder that was called `earlier`, on the machine that wrote the state, and is `there` on this one."""
     for name in {*(state.get(key) for key in PATHS), *state.get("best_k_models", {})} - {"", None}:
-        path = Path(name)
-        if not path.is_relative_to(earlier) or not path.exists() or fault_of(path) == "it is not complete":
+        if not Path(name).is_relative_to(earlier):
             continue
-        target = folder / path.relative_to(earlier)
+        path, target = there / Path(name).relative_to(earlier), folder / Path(name).relative_to(earlier)
+        if not path.exists() or fault_of(path) == "it is not complete":
+            continue
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
             link_or_copy(path, target)

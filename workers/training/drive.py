@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from workers.agent import Agent
-from workers.contract import Node, Task
+from workers.contract import Node, Task, TrainingParams
 from workers.executions import Execution
 from workers.failures import JobFailure
 from workers.host import TRAINING, Host
 from workers.nursery_client import Nursery, NurseryGone, PieceFailed, PieceKilled
 from workers.spread.base import Cluster
+from workers.storage.base import Desk
+from workers.storage.shared import SharedDesk
 from workers.training import keeper
-from workers.training.drive_artifacts import artifacts_below
+from workers.training.drive_artifacts import INPUTS, artifacts_below
 from workers.training.drive_events import is_event
 from workers.training.drive_judge import Failed, Stopped, judge
 from workers.training.drive_prepared import Prepared, needs_preparing
@@ -24,8 +26,10 @@ from workers.training.drive_specs import STOP_FILE, works_of
 from workers.training.gang import Gang
 from workers.training.gang_address import meeting_place
 from workers.training.gang_end import GangEnd
-from workers.training.node_messages import RANK
+from workers.training.node_files import refuse_scattered, with_server_paths
+from workers.training.node_messages import RANK, NodeWork
 from workers.training.node_remote import with_interface
+from workers.training.rules import Resolved
 from workers.training.spec import SHARED_LOG
 
 PREPARE: Final = "workers.training.drive_prepare:prepare"
@@ -44,10 +48,11 @@ def drive(
     relay: Relay,
     open_cluster: Callable[[], Cluster],
     call: str = RANK,
+    desk: Desk | None = None,
 ) -> dict[str, Any]:
     """The `summary`, `provenance` and `artifacts` of an attempt that succeeded. Raises Stopped, Failed, and NurseryGone where
     a worker of the gang was lost."""
-    return Drive(agent, host, task, execution, relay, open_cluster, call).run()
+    return Drive(agent, host, task, execution, relay, open_cluster, call, desk or SharedDesk()).run()
 
 
 class Drive:
@@ -60,8 +65,10 @@ class Drive:
         relay: Relay,
         open_cluster: Callable[[], Cluster],
         call: str,
+        desk: Desk,
     ) -> None:
         self.agent, self.host, self.task, self.execution, self.call = agent, host, task, execution, call
+        self.desk = desk
         self._relay, self._open_cluster = relay, open_cluster
         self.folder = Path(task.folder)
 
@@ -116,6 +123,7 @@ class Drive:
             losses: queue.SimpleQueue[str] = queue.SimpleQueue()
             port = stack.enter_context(keeper.kept(nursery, address, str(self.folder / SHARED_LOG), losses.put))
             home, *others = works_of(self.task, self.execution.claim, prepared, address, port, self.call)
+            others = self.with_files_elsewhere(others)
             gang = Gang(
                 self.agent,
                 nursery,
@@ -129,6 +137,16 @@ class Drive:
             )
             self.phase("starting")
             return gang.run()
+
+    def with_files_elsewhere(self, works: list[NodeWork]) -> list[NodeWork]:
+        """The other nodes' work, which may be on machines that have to fetch what was made here. Raises NeedsSharedStorage."""
+        assert self.task.training is not None
+        if works and not all(node.shares_storage for node in self.nodes):
+            params = TrainingParams.model_validate(self.task.params)
+            refuse_scattered(params, Resolved.model_validate(self.task.plan["resolved"]))
+            made = [path.relative_to(self.folder).as_posix() for path in (self.folder / INPUTS).glob("*")]
+            self.desk.deliver(made, self.execution.stopping)
+        return [with_server_paths(work, self.desk) for work in works]
 
     def cluster(self) -> "contextlib.closing[Cluster]":
         try:

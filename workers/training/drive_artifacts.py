@@ -4,7 +4,7 @@ import hashlib
 import logging
 import mimetypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,13 +30,17 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
 }
 
 
-def artifacts_below(folder: Path) -> list[dict[str, Any]]:
-    """An artifact {name, bytes, sha256, media_type} for each; the newest `MOST` where there are more."""
+def artifacts_below(folder: Path, elsewhere: Sequence[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """An artifact {name, bytes, sha256, media_type} for each; the newest `MOST` where there are more.
+
+    elsewhere: those of other nodes, of which the ones with other names count as well.
+    """
     found = sorted(_files(folder), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     if len(found) > MOST:
         log.warning("%s has %d files; the newest %d are kept as artifacts", folder, len(found), MOST)
     kept = [artifact for path in found[:MOST] if (artifact := _artifact(path, folder))]
-    return sorted(kept, key=lambda artifact: str(artifact["name"]))
+    named = {str(artifact["name"]): artifact for artifact in (*elsewhere, *kept)}
+    return [named[name] for name in sorted(named)]
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -44,14 +44,14 @@ def judge(task: Task, prepared: Prepared, end: GangEnd, say: Callable[[str], Non
     if all_clean and not stopped and not end.lost and has_evidence(folder):
         return success(task, prepared, end)
     if end.asked or (stopped and all_clean):
-        raise Stopped(artifacts_below(folder))
+        raise Stopped(artifacts_below(folder, end.artifacts))
     for rank in end.ranks:
         if not rank.clean:
             say(f"Rank {rank.rank} {rank.words}"[:2000])
     if end.lost and not failures.causes(end.ranks):
         raise NurseryGone(end.lost)
     strategy = str(task.plan["resolved"]["strategy"])
-    raise Failed(failures.problem_of(end.ranks, end.problem, strategy), artifacts_below(folder))
+    raise Failed(failures.problem_of(end.ranks, end.problem, strategy), artifacts_below(folder, end.artifacts))
 
 
 def has_evidence(folder: Path) -> bool:
@@ -72,5 +72,5 @@ def success(task: Task, prepared: Prepared, end: GangEnd) -> dict[str, Any]:
     return {
         "summary": value.get("summary", {}),
         "provenance": {**value.get("provenance", {}), **about},
-        "artifacts": artifacts_below(Path(task.folder)),
+        "artifacts": artifacts_below(Path(task.folder), end.artifacts),
     }

@@ -28,8 +28,14 @@ def start_of(task: Task, reporter: Reporter) -> dict[str, Any]:
             reporter.log(f"Passed over the checkpoint {known_as(path)}: {why}.")
         if newest is not None:
             reporter.log(f"Goes on from {known_as(newest)}.")
-            metrics = metrics_beside(newest, task.training.earlier)
-            return {"checkpoint": str(newest), "resumes": True, "metrics_before": metrics}
+            folder = next(each for each in task.training.earlier if newest.is_relative_to(each))
+            metrics = Path(folder, METRICS)
+            return {
+                "checkpoint": str(newest),
+                "resumes": True,
+                "resumes_in": folder,
+                "metrics_before": str(metrics) if metrics.is_file() else None,
+            }
         reporter.log("No earlier attempt left a checkpoint to go on from; starts from the beginning.")
     if task.training.checkpoint:
         reporter.log(f"Starts from {known_as(Path(task.training.checkpoint))}, which ckpt_path names.")
@@ -39,12 +45,3 @@ def start_of(task: Task, reporter: Reporter) -> dict[str, Any]:
 def known_as(path: Path) -> str:
     """A checkpoint as users know it: the attempt's number and the name below that."""
     return "/".join(path.parts[-2:])
-
-
-def metrics_beside(checkpoint: Path, folders: list[str]) -> str | None:
-    """The metrics of the attempt that a checkpoint is of."""
-    for folder in folders:
-        metrics = Path(folder, METRICS)
-        if checkpoint.is_relative_to(folder) and metrics.is_file():
-            return str(metrics)
-    return None

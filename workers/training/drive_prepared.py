@@ -12,6 +12,8 @@ class Prepared(Message):
     """JSON Pointer into `params` → the file, or files, that a reference there became."""
     checkpoint: str | None = None
     resumes: bool = False
+    resumes_in: str | None = None
+    """The folder of the attempt that `checkpoint` is of."""
     metrics_before: str | None = None
 
 

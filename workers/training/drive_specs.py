@@ -34,6 +34,7 @@ def works_of(task: Task, claim: str, prepared: Prepared, address: str, port: int
         "seed": seed_of(task.job, params),
         "checkpoint": prepared.checkpoint,
         "resumes": prepared.resumes,
+        "resumes_in": prepared.resumes_in,
         "metrics_before": prepared.metrics_before,
         "metrics_seen": task.training.metrics_seen,
         "source": task.training.source,
@@ -53,6 +54,7 @@ def works_of(task: Task, claim: str, prepared: Prepared, address: str, port: int
                 )
                 for local in range(resolved.devices)
             ],
+            inputs=prepared.paths,
             call=call,
             start_seconds=params.start_seconds,
             stall_seconds=params.stall_seconds,

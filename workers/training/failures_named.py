@@ -47,6 +47,12 @@ class DeviceMismatch(JobFailure):
     slug, title = "device-mismatch", "The devices are not as planned"
 
 
+class NeedsSharedStorage(JobFailure):
+    """All nodes must write into one folder, and have none in common."""
+
+    slug, title = "needs-shared-storage", "A folder in common is needed"
+
+
 class MissingPackage(JobFailure):
     """The configuration needs a package that the worker has not installed."""
 

@@ -75,7 +75,7 @@ class Gang:
         }
         self._addresses = {work.node: node.address for work, node in zip(works[1:], nodes[1:], strict=True)}
         self._closing: set[int] = set()
-        """Nodes whose workers leave."""
+        """Nodes whose workers leave, or are lost."""
         self._steps: dict[int, str] = {}
         """node → how far it is: `here`, `ready`, `over`."""
         self._result = GangEnd()
@@ -132,7 +132,7 @@ class Gang:
                         self._lose(node, "One of the job's workers did not say that its ranks had ended.")
 
     def _wait_for_goodbyes(self) -> None:
-        """Until the server knows that a worker which leaves has left: the job would be placed there again."""
+        """Until the server knows that a worker which leaves has left, or is lost: the job would be placed there again."""
         leaving = {self._addresses[node] for node in self._closing}
         until = time.monotonic() + GOODBYE_SECONDS
         while leaving & (self._agent.peers or {}).keys() and not self._stopping.is_set() and time.monotonic() < until:
@@ -177,6 +177,7 @@ class Gang:
     def _over(self, end: NodeEnd) -> None:
         self._steps[end.node] = "over"
         self._result.ranks.extend(end.ranks)
+        self._result.artifacts.extend(end.artifacts)
         if end.problem:
             self._find(end.problem)
         if end.leaving and self._patience is None:
@@ -200,6 +201,7 @@ class Gang:
     def _lose(self, node: int, reason: str) -> None:
         if self._result.lost is None and self._steps.get(node) != "over":
             self._result.lost = reason
+            self._closing.add(node)
         self._steps[node] = "over"
         self._end(PEER_FAILED)
 

@@ -11,6 +11,8 @@ class GangEnd:
     """How all ranks ended, and what else there was."""
 
     ranks: list[RankEnd] = field(default_factory=list)
+    artifacts: list[dict[str, Any]] = field(default_factory=list)
+    """What other nodes left with the server, out of this one's sight."""
     asked: bool = False
     """They were asked to stop, before anything had failed."""
     problem: dict[str, Any] | None = None

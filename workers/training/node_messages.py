@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import Field
+
 from workers.contract import Message
 
 RANK: Final = "workers.training.rank:run"
@@ -48,6 +50,8 @@ class NodeWork(Message):
     claim: str
     node: int
     ranks: list[RankWork]
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    """JSON Pointer into `params` → the file, or files, that stand there in every rank's."""
     call: str = RANK
     start_seconds: float
     """Without a first step for so long, the ranks are stuck at their start."""
@@ -100,6 +104,8 @@ class NodeEnd(Message):
     """What its supervisor found: ranks that made no step, an address that cannot be reached. `at` says when."""
     lost: str | None = None
     """Why this node could not keep its ranks going, where that is no fault of theirs."""
+    artifacts: list[dict[str, Any]] = Field(default_factory=list)
+    """Files that this node left where the driver does not see them."""
     leaving: bool = False
     """Its worker was told to leave, or to stop this piece."""
 

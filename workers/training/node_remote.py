@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any, Final
 
 from workers import agent as agents
@@ -10,8 +11,11 @@ from workers.agent import Agent
 from workers.failures import JobFailure
 from workers.host import TRAINING, Host, current_host
 from workers.nursery_client import NurseryGone
+from workers.storage.base import Desk, Interrupted
+from workers.training.drive_artifacts import artifacts_below
 from workers.training.gang_address import interface_to
 from workers.training.node import NodeSupervisor
+from workers.training.node_files import with_own_files
 from workers.training.node_messages import ASKED, LEAVING, LEAVING_SECONDS, STUCK, NodeEnd, NodeWork, Patience
 
 NEWS_SECONDS: Final = 2.0
@@ -19,6 +23,8 @@ NEWS_SECONDS: Final = 2.0
 SILENCE_SECONDS: Final = 60.0
 """A driver that did not ask for so long has lost sight of this node, and the server perhaps as well."""
 LOOK_SECONDS: Final = 0.1
+DELIVERY_SECONDS: Final = 5.0
+"""For the files of a node whose worker leaves."""
 
 
 class Station:
@@ -106,9 +112,13 @@ def run(told: dict[str, Any]) -> dict[str, Any]:
 def _run(agent: Agent, host: Host, work: NodeWork, station: Station) -> NodeEnd:
     with agent.piece(work.attempt, work.claim, LEAVING_SECONDS) as ticket:
         ticket.stop_with(lambda: _leave(agent, station))
-        with host.slot.whole(unless=station.over) as mine:
+        with (
+            agent.storage.desk(work.attempt, work.claim, station.over, work.node) as desk,
+            host.slot.whole(unless=station.over) as mine,
+        ):
             if mine:
                 station.put({"type": "here"})
+                here = _settled(work, desk, station)
                 nursery = host.nursery_for(TRAINING, unless=station.over)
                 station.put({"type": "ready"})
                 while not station.go.wait(LOOK_SECONDS) and not station.over.is_set():
@@ -116,8 +126,31 @@ def _run(agent: Agent, host: Host, work: NodeWork, station: Station) -> NodeEnd:
                         station.over.set()
             if station.over.is_set():
                 return NodeEnd(node=work.node, ranks=[], leaving=ticket.stopping.is_set())
-            end = station.supervise(NodeSupervisor(nursery, with_interface(work), station.put))
-            return end.model_copy(update={"leaving": ticket.stopping.is_set()})
+            end = station.supervise(NodeSupervisor(nursery, with_interface(here), station.put))
+            artifacts = _delivered(agent, desk, Path(here.ranks[0].spec["folder"]))
+            return end.model_copy(update={"leaving": ticket.stopping.is_set(), "artifacts": artifacts})
+
+
+def _settled(work: NodeWork, desk: Desk, station: Station) -> NodeWork:
+    """With its files here, and what it will write on its way to the server."""
+    try:
+        here = with_own_files(work, desk)
+    except Interrupted:
+        return work  # which does not begin
+    folder = here.ranks[0].spec["folder"]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    desk.watch(folder)
+    return here
+
+
+def _delivered(agent: Agent, desk: Desk, folder: Path) -> list[dict[str, Any]]:
+    """What this node left, once it is with the server; nothing where the folder is the server's, and the driver sees it itself."""
+    if desk.shared:
+        return []
+    artifacts = artifacts_below(folder)
+    patience = DELIVERY_SECONDS if agent.closing.is_set() else None
+    there = desk.deliver([str(each["name"]) for each in artifacts], agent.closing, patience)
+    return artifacts if there else []
 
 
 def _leave(agent: Agent, station: Station) -> None:

@@ -1,7 +1,6 @@
 """What `predict_step` returned, batch by batch and rank by rank, as one table in the order of the samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,24 +43,16 @@ class Predictions:
         columns = {name: column[:rows] for name, column in columns.items()}
         self._parts.append({"index": np.asarray(index, dtype=np.int64), **several, **columns})
 
-    def gathered(self, folder: Path, rank: int) -> Columns:
+    def gathered(self, rank: int) -> Columns:
         """All ranks' predictions, in rank 0; nothing in the others. Called by all of them together."""
         mine = joined(self._parts)
         if not (dist.is_initialized() and dist.get_world_size() > 1):
             return ordered(mine)
-        part = folder / f".predictions-{rank}.npz"
-        with open(part, "wb") as file:
-            np.savez(file, **mine)  # type: ignore[arg-type]
         any_rank(False)
-        if rank != 0:
-            return {}
-        paths = [folder / f".predictions-{other}.npz" for other in range(dist.get_world_size())]
-        parts = []
-        for path in paths:
-            with np.load(path, allow_pickle=False) as stored:
-                parts.append(dict(stored))
-            path.unlink()
-        return ordered(joined(parts))
+        # Not through files: the ranks may have no folder in common.
+        parts: list[Any] | None = [None] * dist.get_world_size() if rank == 0 else None
+        dist.gather_object(mine, parts)
+        return ordered(joined(parts)) if parts else {}
 
 
 def joined(parts: Sequence[Columns]) -> Columns:

@@ -106,7 +106,7 @@ class Rank:
             metrics = stages.run(trainer, module, data, spec)
         with self._phase("saving"):
             if self.predictions:
-                self.predicted = self.predictions.gathered(self.folder, spec.rank)
+                self.predicted = self.predictions.gathered(spec.rank)
             any_rank(False)  # all ranks have come to the end
             if spec.rank:
                 return {}

@@ -40,6 +40,8 @@ class RankSpec(Message):
     """The file to start from: weights and state."""
     resumes: bool = False
     """Whether `checkpoint` is the job's own, to go on from, or one that `ckpt_path` named."""
+    resumes_in: str | None = None
+    """The folder of the attempt that it is of."""
     metrics_before: str | None = None
     """The `metrics.csv` of the attempt that `checkpoint` is of; its rows up to that step are this attempt's too."""
     metrics_seen: dict[str, int] = Field(default_factory=dict)

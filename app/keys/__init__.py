@@ -1,0 +1,1 @@
+"""Keys: who may use this server, for what, until when."""
