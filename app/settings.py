@@ -1,15 +1,15 @@
 """Every knob of the server: its unit, its default, one sentence. Environment variables `TIDEMILL_…`, or a `.env` file."""
 
-import os
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from workers import hardware
 from workers.training.rules import DEFAULT_ALLOW
 
-CORES = len(os.sched_getaffinity(0))
+CORES = hardware.cores()
 
 
 class Settings(BaseSettings):

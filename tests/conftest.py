@@ -39,6 +39,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("chaos/test_slots.py",),
     ("engines/test_head_back.py",),
     ("engines/test_doors.py",),
+    ("workers/test_commands.py", "workers/test_ray_command.py"),
     ("workers/test_fleet.py",),
     ("chaos/test_workers.py",),
     ("workers/test_cuda_jobs.py",),

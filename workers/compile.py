@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from workers import hardware
 from workers.contract import call_by_name
 from workers.environment import compute_environment, numba_cache_folder
 
@@ -18,7 +19,7 @@ AT_ONCE = ("normalised", "p_norm")
 
 
 def main() -> int:
-    cores = len(os.sched_getaffinity(0))
+    cores = hardware.cores()
     parser = argparse.ArgumentParser(prog="python -m workers.compile", description="Compile STUMPY's kernels once.")
     parser.add_argument(
         "threads", nargs="?", type=int, default=max(1, cores // 2), help="threads a worker will compute with"

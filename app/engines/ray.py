@@ -6,6 +6,7 @@ Ray itself runs in a child as well (`ray_driver`), so that nothing it does to it
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from app.engines import doors
 from app.engines.base import EngineDown, value_of
 from app.engines.children import RETRY_SECONDS, Child, cancel_all, keep_up, keep_workers, noted
 from app.engines.line import Line
+from workers.ray_patience import PATIENT
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +90,7 @@ class RayEngine:
 
     async def _keep_connected(self, address: str, environment: Mapping[str, str]) -> None:
         """A driver on the cluster, made anew whenever it ends or gets no answers."""
+        environment = {name: os.environ.get(name, value) for name, value in PATIENT.items()} | dict(environment)
         while True:
             try:
                 line = await Line.open("app.engines.ray_driver", ["--address", address], environment, CONNECT_SECONDS)
