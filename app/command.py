@@ -18,9 +18,10 @@ from app.keys import command as keys
 from app.keys.operators import listening, protocol
 from app.kit.own_hosts import is_loopback
 from app.life import Life
+from app.locks import locks_of
 from app.services import prepare
 from app.settings import Settings
-from app.starting import CannotStart, lock_home, log_to_stderr, settings_of, with_join_token
+from app.starting import CannotStart, log_to_stderr, settings_of, with_join_token
 
 
 def main() -> int:
@@ -50,7 +51,7 @@ def main() -> int:
         if not serving:
             return keys.run(options, settings)
         refuse_open_door(settings, options.insecure)
-        with lock_home(settings.home):
+        with locks_of(settings):
             prepare(settings)
             keys.warn_without_keys(settings)
             return serve(with_join_token(settings))

@@ -1,6 +1,7 @@
 """The application: routers, handlers, lifespan; nothing else."""
 
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from importlib import metadata
@@ -14,6 +15,7 @@ from starlette.datastructures import State
 from app import docs
 from app.capabilities import routes as capabilities
 from app.control import door, files_door
+from app.control.admission import admitted
 from app.datasets import routes as datasets
 from app.jobs import routes as jobs
 from app.jobs import watching
@@ -31,6 +33,8 @@ from app.training import problems as problems  # what workers name has its page
 
 MAX_REPORT_BYTES: Final = 256 << 20
 """Largest body at the workers' door: what they report is ours, and must not be refused for its size."""
+FILES_OF_AN_ATTEMPT: Final = re.compile(r"/internal/attempts/[^/]+/files/")
+"""What is sent there is of any size, and is written as it comes."""
 
 DESCRIPTION = """
 Matrix-profile and training jobs on a long-lived cluster: upload a series once, submit jobs, watch them, download results.
@@ -77,18 +81,19 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
         dependencies=[Depends(only_known_query)],
     )
     handlers.install(app)
-    app.add_middleware(Doorkeeper, asks=settings.auth == "keys")
+    app.add_middleware(Doorkeeper, asks=settings.auth == "keys", workers=admitted)
     middleware.install(
         app,
         max_body_bytes=settings.max_body_bytes,
         exempt=lambda path: path in ("/datasets", "/sources") or path.startswith("/internal/"),
         own_hosts=own_hosts(settings),
+        page_hosts=page_hosts(settings),
         any_address=not is_loopback(settings.host),
     )
     app.add_middleware(
         middleware.BodyLimit,
         max_body_bytes=MAX_REPORT_BYTES,
-        exempt=lambda path: not path.startswith("/internal/") or "/files/" in path,
+        exempt=lambda path: not path.startswith("/internal/") or FILES_OF_AN_ATTEMPT.match(path) is not None,
     )
     for room in (jobs, watching, results, datasets, sources, keys, capabilities, door, files_door):
         app.include_router(room.router)
@@ -101,9 +106,14 @@ def create_app(settings: Settings, when_ready: Callable[[Services], None] = lamb
 
 def own_hosts(settings: Settings) -> list[str]:
     """The names under which the server answers, beside those of loopback."""
-    said = [name.strip() for name in (settings.allowed_hosts or "").split(",")]
     here = None if is_loopback(settings.host) else socket.gethostname()
-    return list(filter(None, [settings.host, urlsplit(settings.public_url or "").hostname, here, *said]))
+    return list(filter(None, [settings.host, here, *page_hosts(settings)]))
+
+
+def page_hosts(settings: Settings) -> list[str]:
+    """Those of them that somebody chose for a proxy, and whose pages are the server's own at any port."""
+    said = [name.strip() for name in (settings.allowed_hosts or "").split(",")]
+    return list(filter(None, [urlsplit(settings.public_url or "").hostname, *said]))
 
 
 @contextlib.asynccontextmanager

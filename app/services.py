@@ -18,6 +18,7 @@ from app.files import Files
 from app.jobs.admission import Admission
 from app.jobs.service import JobService
 from app.keys.service import KeyService
+from app.kit.briefly import Briefly
 from app.kit.changes import Changes
 from app.kit.children import Children
 from app.settings import Settings
@@ -43,12 +44,22 @@ class Services:
     dispatcher: Dispatcher
     reconciler: Reconciler
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    missing: Briefly[list[str]] = field(default_factory=lambda: Briefly(1.0))
+    """Why a job submitted now could not run, see `app.capabilities.readiness`."""
 
 
 def prepare(settings: Settings) -> None:
-    """Make HOME's folders and bring its database up to this code. Raises DatabaseTooNew."""
+    """Make the storage's folders, and bring HOME's database up to this code. Raises DatabaseTooNew.
+
+    For whoever holds the locks of both: it clears uploads that somebody else would still be sending.
+    """
+    Files.of(settings).prepare()
+    prepare_database(settings)
+
+
+def prepare_database(settings: Settings) -> None:
+    """Bring HOME's database up to this code, and leave the storage alone. Raises DatabaseTooNew."""
     files = Files.of(settings)
-    files.prepare()
     engine = writing_engine(files.database)
     migrate.upgrade(engine, files.database)
     engine.dispose()

@@ -1,13 +1,12 @@
-"""What every command does first: read the settings, take HOME's lock, know the secret that workers show."""
+"""What every command does first: read the settings, know the secret that workers show."""
 
-import fcntl
 import logging
 import os
 import re
 import secrets
 import sys
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -23,10 +22,6 @@ SECRETS: Final = frozenset({"join_token"})
 
 class CannotStart(Exception):
     """The command cannot do its work; the message says why and what to do."""
-
-
-class HomeTaken(CannotStart):
-    """Another process works on this HOME."""
 
 
 def log_to_stderr(level: str) -> None:
@@ -51,28 +46,6 @@ def settings_of(said: dict[str, Any]) -> Settings:
         names = {name: f"--{name}" if name in said else f"TIDEMILL_{name.upper()}" for name, _, _ in faults}
         shown = {name: "not usable" if name in SECRETS else repr(value) for name, value, _ in faults}
         raise CannotStart("; ".join(f"{names[name]} is {shown[name]}. {why}" for name, _, why in faults)) from None
-
-
-def lock_home(home: Path) -> IO[str]:
-    """One server for one HOME: two would be two writers of one database. Raises HomeTaken."""
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        lock = open(home / "lock", "a+", encoding="utf-8")
-    except OSError as fault:
-        raise CannotStart(f"{home.resolve()} cannot be used ({fault.strerror}); choose another --home.") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        holder = lock.read().strip() or "unknown"
-        lock.close()
-        raise HomeTaken(
-            f"another server (pid {holder}) already runs on {home.resolve()}; stop it, or choose another --home."
-        ) from None
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock
 
 
 def with_join_token(settings: Settings) -> Settings:

@@ -1,22 +1,29 @@
 """`python -m app` when it cannot start: exit code 1, one sentence that says why and what to do, never a traceback."""
 
 import argparse
+import asyncio
 import contextlib
 import os
 import re
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
 
+from app import locks
 from app.command import refuse_open_door
-from app.keys import command, reaching
+from app.keys import command, reaching, secret
 from app.kit.own_hosts import is_loopback
+from app.locks import Holder, lock_home, locks_of
 from app.settings import Settings
-from app.starting import CannotStart, lock_home, with_join_token
+from app.starting import CannotStart, with_join_token
 from tests.desk import Desk
 from tests.house import House
 
@@ -182,6 +189,105 @@ def test_a_server_that_does_not_answer_is_named(home, monkeypatch):
     with lock_home(home), pytest.raises(CannotStart, match=rf"another server \(pid {os.getpid()}\) .* does not answer"):
         command.run(options, Settings(home=home))
     command.run(options, Settings(home=home))
+
+
+@pytest.mark.parametrize("said", ["../jobs", "key_", "", "key_x?y=1", "key_x\n", "key_" + "0" * 400, "http://x/"])
+def test_what_is_no_keys_id_is_not_asked_for(home, said):
+    Desk(home).close()
+    ended = app("keys", "revoke", said, "--home", str(home))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "is not the id of a key" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_key_given_for_its_id_is_not_repeated(home):
+    Desk(home).close()
+    key = secret.make("key_" + "0" * 26)
+    with pytest.raises(CannotStart, match=r"^a key is not the id of a key"):
+        command.run(argparse.Namespace(action="revoke", id=key), Settings(home=home))
+
+
+@pytest.mark.parametrize("status", [200, 202, 307, 404, 500])
+def test_nothing_but_success_is_success(status):
+    async def ask():
+        transport = httpx.MockTransport(lambda request: httpx.Response(status, headers={"location": "/keys"}))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await command._answer(client, "DELETE", "/keys/key_x", 204)
+
+    with pytest.raises(CannotStart, match=f"answered DELETE /keys/key_x with {status}"):
+        asyncio.run(ask())
+
+
+def test_keys_leave_the_storage_alone(home, tmp_path):
+    """A server on another HOME may be at work there."""
+    storage = tmp_path / "storage"
+    (storage / "incoming").mkdir(parents=True)
+    (storage / "incoming" / "upload").write_text("half of it")
+    made = app(
+        "keys", "create", "--owner", "ada", "--scopes", "read", "--home", str(home), TIDEMILL_STORAGE=str(storage)
+    )
+    assert made.returncode == 0, made.stderr
+    assert f"{home} had no database" in made.stderr
+    assert [str(path.relative_to(storage)) for path in storage.rglob("*")] == ["incoming", "incoming/upload"]
+    assert {path.name for path in home.iterdir()} <= {"lock", "tidemill.db", "tidemill.db-wal", "tidemill.db-shm"}
+    again = app("keys", "create", "--owner", "ada", "--scopes", "read", "--home", str(home))
+    assert "had no database" not in again.stderr
+
+
+def test_a_database_is_its_owners_alone(home):
+    """Whatever the umask, and one that an earlier version made for all to read as well."""
+    database, before = home / "tidemill.db", os.umask(0)
+    try:
+        home.mkdir()
+        Desk(home).close()
+        assert mode(database) == 0o600
+        database.chmod(0o644)
+        desk = Desk(home)
+        desk.write(lambda db: None)  # its connection is open from here on
+        assert {path.name: oct(mode(path)) for path in home.glob("tidemill.db*")} == dict.fromkeys(
+            ["tidemill.db", "tidemill.db-wal", "tidemill.db-shm"], "0o600"
+        )
+        desk.close()
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# ---- folders that a server has to itself -----------------------------------------------------------------------------
+
+
+def test_a_second_server_on_the_same_storage_refuses_and_touches_nothing(home, tmp_path):
+    storage = tmp_path / "storage"
+    (storage / "incoming" / "upload").mkdir(parents=True)
+    with locks_of(Settings(home=tmp_path / "first", storage=storage)):
+        sentence = refusal("--home", str(home), "--port", "0", TIDEMILL_STORAGE=str(storage))
+    assert f"another server (pid {os.getpid()}) already runs on {storage};" in sentence
+    assert "another TIDEMILL_STORAGE" in sentence
+    assert (storage / "incoming" / "upload").exists()
+    with locks_of(Settings(home=home, storage=home)), locks_of(Settings(home=tmp_path / "first", storage=storage)):
+        pass
+
+
+def test_a_server_waits_for_a_keys_command_and_for_no_other_server(home, monkeypatch):
+    settings = Settings(home=home)
+    with contextlib.ExitStack() as held, ThreadPoolExecutor(1) as pool:
+        held.enter_context(lock_home(home, Holder.KEYS))
+        timer = pool.submit(lambda: (time.sleep(0.5), held.close()))
+        with locks_of(settings):
+            timer.result()
+    monkeypatch.setattr(locks, "KEYS_PATIENCE_SECONDS", 0.2)
+    with (
+        lock_home(home, Holder.KEYS),
+        pytest.raises(CannotStart, match=rf"`python -m app keys` \(pid {os.getpid()}\) works on {home}"),
+        locks_of(settings),
+    ):
+        pass
+    monkeypatch.setattr(locks, "KEYS_PATIENCE_SECONDS", 3600)
+    with lock_home(home), pytest.raises(CannotStart, match="another server"), locks_of(settings):
+        pass
 
 
 # ---- the secret that workers show ------------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workers import health
-from workers.contract import EventType, Join, Outcome, Probe, Report, ReportAnswer, ReportedEvent, Running
+from workers.contract import EventType, Join, Outcome, Probe, Report, ReportAnswer, ReportedEvent, Running, StorageFacts
 from workers.executions import Execution, Ticket
 from workers.link import Link, Refused, ServerAway, Unknown
 from workers.storage.base import Storage
+from workers.storage.settle import obstacle, settle
 from workers.storage.shared import SharedStorage
 
 log = logging.getLogger(__name__)
@@ -242,8 +243,21 @@ class Agent:
                 log.info("the server is away (%s); trying again", away)
                 self.closing.wait(REPORT_SECONDS)
 
+    def keep_up_with(self, storage: StorageFacts | None) -> None:
+        """The server's storage may be another one by now, or no longer where this worker found it. Raises ServerAway, Refused."""
+        if storage is None or self.storage.facts is None:
+            return
+        if storage != self.storage.facts or (self.storage.shared and obstacle(storage)):
+            self.storage = settle(self.link)
+            facts = self.storage.facts
+            told = {"storage": facts.id if facts else None, "shares_storage": self.storage.shared}
+            self.introduction = self.introduction.model_copy(update=told)
+            self._said_more.set()
+
     def _rejoin(self) -> None:
         try:
+            with contextlib.suppress(ServerAway):
+                self.keep_up_with(self.link.storage() if self.storage.facts else None)
             self._join()
         except Refused as refusal:
             log.error("the server does not take this worker back: %s", refusal)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from workers import agent as agents
 from workers.agent import Agent
@@ -24,6 +24,7 @@ from workers.nursery_client import NurseryGone, Piece, PieceFailed, PieceKilled
 from workers.spread.door import Door
 from workers.spread.spreading import Spreading
 from workers.storage.base import Desk, Interrupted
+from workers.storage.depot import Hurry
 from workers.storage.shared import SharedDesk
 from workers.training import drive_judge as training
 from workers.training.drive import drive
@@ -43,6 +44,8 @@ LOG_FILE = "log.txt"
 CLAIM_RETRY_SECONDS = 1.0
 DELIVERY_SECONDS = 5.0
 """For the files of an attempt that ends because its worker leaves."""
+STOPPED_SECONDS = 30.0
+"""And for those of one that was told to stop."""
 
 
 def execute(attempt: str) -> str:
@@ -52,6 +55,10 @@ def execute(attempt: str) -> str:
     task = _claim(agent, attempt, nonce)
     if task is None:
         return "refused"
+    try:
+        agent.keep_up_with(task.storage)
+    except (ServerAway, Refused) as fault:  # it runs with what was known, or fails with words
+        log.warning("the server's storage could not be found anew: %s", fault)
     outcome = _Driver(agent, host, task, nonce).drive()
     return outcome.end
 
@@ -74,7 +81,7 @@ class _Driver:
         self.desk: Desk = SharedDesk()
         self.piece: Piece | None = None
         grace = LEAVING_SECONDS if task.training else 0.0
-        grace += 0.0 if agent.storage.shared else DELIVERY_SECONDS
+        grace += 0.0 if agent.storage.shared else 2 * DELIVERY_SECONDS
         self.execution = Execution(attempt=task.attempt, claim=claim, stop=self.stop, grace_seconds=grace)
 
     @property
@@ -98,22 +105,23 @@ class _Driver:
         """The outcome once its files are with the server; another one where they cannot be."""
         try:
             if not self.put_back([each.name for each in outcome.artifacts]):
-                outcome = outcome.model_copy(update={"artifacts": []})  # nobody has them
+                return without_files(outcome)
+        except Exception as fault:
+            log.exception("the files of attempt %s could not be delivered", self.task.attempt)
+            return without_files(outcome, as_problem(fault))
+        try:
             artifacts = self.desk.settled([each.model_dump() for each in outcome.artifacts])
             return outcome.model_copy(update={"artifacts": [Artifact.model_validate(each) for each in artifacts]})
-        except (JobFailure, OSError) as fault:
-            log.error("the files of attempt %s could not be delivered: %s", self.task.attempt, fault)
-            ended = {"attempt": outcome.attempt, "claim": outcome.claim}
-            if outcome.end != "succeeded":
-                return outcome.model_copy(update={"artifacts": []})
-            return Outcome(**ended, end="failed", error=as_problem(fault))
-        except (Interrupted, ServerAway):
-            return outcome.model_copy(update={"artifacts": []})
+        except (JobFailure, Interrupted) as fault:  # they are there; only how long the logs became is not known
+            log.warning("the server's logs of attempt %s could not be looked at: %s", self.task.attempt, fault)
+            return outcome
 
     def put_back(self, names: Sequence[str]) -> bool:
-        """A worker that leaves has little time for it; any other tries until the server takes them."""
-        patience = DELIVERY_SECONDS if self.agent.closing.is_set() else None
-        return self.desk.deliver(names, self.agent.closing, patience)
+        """A worker that leaves has little time for it, and a job that is to stop not much; any other tries until the server takes them."""
+        limit = Hurry((self.agent.closing, DELIVERY_SECONDS), (self.execution.stopping, STOPPED_SECONDS))
+        return self.desk.deliver(
+            names, limit, lambda words: self.relay({"type": "warning", "data": {"message": words}})
+        )
 
     def stop(self) -> None:
         """Called by the agent, from its thread, at most once. The child may not have been forked yet; `run` looks after it is."""
@@ -197,6 +205,14 @@ class _Driver:
 
     def relay(self, message: dict[str, Any]) -> None:
         self.agent.event(self.execution, EventType(message["type"]), message["data"])
+
+
+def without_files(outcome: Outcome, problem: dict[str, Any] | None = None) -> Outcome:
+    """What an outcome is worth whose files nobody has: a success is none. With a problem it failed; else it goes on elsewhere."""
+    if outcome.end != "succeeded":
+        return outcome.model_copy(update={"artifacts": []})
+    end: Literal["failed", "stopped"] = "failed" if problem else "stopped"
+    return Outcome(attempt=outcome.attempt, claim=outcome.claim, end=end, error=problem)
 
 
 def probe_everywhere(agent: Agent, task: Task, claim: str) -> dict[str, Any]:

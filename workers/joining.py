@@ -115,7 +115,7 @@ def introduce(newcomer: Newcomer, machine: host.Host, check_engine: Callable[[],
         versions=hardware.versions(),
         probes=probes,
         speed=probe.speeds(machine, probes),
-        storage=storage.id,
+        storage=storage.facts.id if storage.facts else None,
         shares_storage=storage.shared,
     )
     agent = Agent(link, join, find, storage)

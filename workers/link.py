@@ -8,6 +8,7 @@ import httpx
 
 from workers.contract import VERSION, Claim, Join, Report, ReportAnswer, StorageFacts, Task
 
+PROBLEM: Final = "application/problem+json"
 PROTOCOL: Final = "Tidemill-Protocol"
 PROBE_SECONDS = 180.0
 """All workers probe at once; the slowest decides."""
@@ -95,7 +96,9 @@ class Link:
 def _check(response: httpx.Response, path: str) -> None:
     if response.is_success:
         return
-    if response.status_code in PASSING or not 400 <= response.status_code < 500:
+    # The server says no as a problem; whoever stands between, and answers while it starts, says something else.
+    is_the_servers = response.headers.get("content-type", "").startswith(PROBLEM)
+    if response.status_code in PASSING or not 400 <= response.status_code < 500 or not is_the_servers:
         raise ServerAway(f"{path} answered {response.status_code}: {_words(response)}")
     raise (Unknown if response.status_code == 404 else Refused)(response.status_code, _words(response))
 

@@ -27,13 +27,15 @@ from workers.link import Refused
 from workers.logs import set_up_logging
 from workers.probes.cpu import ON_THIS_WORKER
 from workers.ray_names import NAME_PREFIX, NAMESPACE, SCHEME
+from workers.training.node_messages import LEAVING_SECONDS
 
 log = logging.getLogger(__name__)
 
 CALLS_AT_ONCE: Final = 32
 """Pieces, questions, and the two calls of its owner's; attempts have threads of their own."""
 CHECK_SECONDS: Final = 30.0
-LEAVE_SECONDS: Final = 4.0
+LEAVE_SECONDS: Final = 2.0 + LEAVING_SECONDS + 2 * attempt.DELIVERY_SECONDS
+"""What the worker itself takes at most to leave in good order."""
 ROOM_SECONDS: Final = 20.0
 SECRETS: Final = frozenset({"TIDEMILL_JOIN_TOKEN"})
 """Not for an actor's environment, which everybody on the cluster can read."""

@@ -23,7 +23,14 @@ async def what_is_missing(house: Services) -> list[str]:
             missing.append(f"the {name} cluster is not up ({present})")
         elif not any(worker.engine == name and worker.address in present for worker in workers):
             missing.append(f"no worker has joined the {name} cluster yet")
-    return missing
+    return house.missing.keep(missing)
+
+
+async def what_was_missing(house: Services) -> list[str]:
+    """The same as it was within the last second: anybody may ask, and each look writes and asks the clusters."""
+    if house.stopping.is_set():
+        return await what_is_missing(house)
+    return await house.missing.get(lambda: what_is_missing(house))
 
 
 def _write_nothing(db: Session) -> None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.callers import Caller, Submitter
 from app.capabilities import queries
-from app.capabilities.readiness import what_is_missing
+from app.capabilities.readiness import what_was_missing
 from app.capabilities.training import TrainingView, training_view
 from app.db.tables import WorkerRow
 from app.db.writer import StorageUnavailable
@@ -192,7 +192,7 @@ async def get_liveness() -> Alive:
 @router.get("/health/ready", tags=["health"], responses=responses(NotReadyToRun))
 async def get_readiness(house: House) -> Alive:
     """A job submitted now could run: the database can be written, every engine is up, each has a worker."""
-    missing = await what_is_missing(house)
+    missing = await what_was_missing(house)
     if missing:
         raise NotReadyToRun("Not ready: " + "; ".join(missing) + ".", headers={"Retry-After": "2"})
     return Alive(status="ready")

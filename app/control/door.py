@@ -28,6 +28,7 @@ from workers.contract import (
     Report,
     ReportAnswer,
     Source,
+    StorageFacts,
     Task,
     TrainingTask,
 )
@@ -97,6 +98,7 @@ async def claim(attempt_id: str, asked: Claim, house: House) -> Task:
             plan=job.plan,
             devices=running.devices(db, attempt),
             folder=str(house.files.attempt(job.id, attempt.number).resolve()),
+            storage=StorageFacts(path=str(house.files.storage), id=house.files.storage_id),
             earlier=before,
             training=training,
         )

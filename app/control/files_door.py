@@ -4,8 +4,10 @@ Workers read below `datasets`, `sources` and `jobs`; they write into the folder 
 """
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from pydantic import AfterValidator
@@ -14,7 +16,7 @@ from sqlmodel import Session
 from app.control import attempts
 from app.control.admission import admitted
 from app.control.protocol import same_version
-from app.control.received import Received, append, keep, move, remove
+from app.control.received import POSITIONS, Received, append, keep, move, remove
 from app.kit.digests import sha256_of
 from app.kit.files import FileAnswer
 from app.kit.problems import NotFound
@@ -25,7 +27,9 @@ router = APIRouter(prefix="/internal", include_in_schema=False, dependencies=[De
 House = Annotated[Services, Depends(services)]
 Name = Annotated[str, AfterValidator(below)]
 Claimed = Annotated[str, Query(alias="claim")]
-READABLE = frozenset({"datasets", "sources", "jobs"})
+PART_BYTES: Final = 1 << 20
+UNFINISHED: Final = (".arriving-", ".old_")
+READABLE: Final = frozenset({"datasets", "sources", "jobs"})
 
 
 @router.get("/storage")
@@ -53,9 +57,15 @@ async def facts(name: Name, house: House) -> list[FileFacts]:
             there = _there(root, name)
         except NotFound:
             return []
-        paths = [there] if there.is_file() else (path for path in there.rglob("*") if path.is_file())
-        inside = [path for path in paths if path.resolve().is_relative_to(there)]
-        return [_facts(path, str(path.relative_to(root))) for path in sorted(inside)]
+        if there.is_file():
+            return [_facts(there, name)]
+        found = []
+        for path in sorted(there.rglob("*")):
+            below_it = path.relative_to(there)
+            if path.is_file() and path.resolve().is_relative_to(there) and not _is_ours(below_it):
+                with contextlib.suppress(NotFound):  # it went this very moment
+                    found.append(_facts(path, f"{name}/{below_it}"))
+        return found
 
     return await asyncio.to_thread(look)
 
@@ -68,18 +78,29 @@ async def put(
     request: Request,
     house: House,
     sha256: Annotated[str, Header(alias="Tidemill-SHA256")],
-    modified_ns: Annotated[int, Header(alias="Tidemill-Modified")],
+    modified_ns: Annotated[int, Header(alias="Tidemill-Modified", ge=0, lt=2**63)],
 ) -> None:
     """A whole file, in the place of the one of its name."""
     folder = await _folder(house, attempt, claim)
-    received = Received(folder, name)
+    received = await asyncio.to_thread(Received, folder, name, house.files.incoming)
     try:
-        async for part in request.stream():
-            received.write(part)
+        async for part in _gathered(request.stream()):
+            await asyncio.to_thread(received.write, part)
         await _folder(house, attempt, claim)  # it may have ended meanwhile
         await asyncio.to_thread(keep, received, sha256, modified_ns)
     finally:
-        received.close()
+        await asyncio.to_thread(received.close)
+
+
+async def _gathered(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same bytes in parts that are worth a thread's while."""
+    held = bytearray()
+    async for part in parts:
+        held += part
+        if len(held) >= PART_BYTES:
+            yield bytes(held)
+            held.clear()
+    yield bytes(held)
 
 
 @router.post("/attempts/{attempt}/files/{name:path}")
@@ -129,12 +150,19 @@ async def _folder(house: Services, attempt_id: str, claim: str) -> Path:
     return await house.reader.run(query)
 
 
+def _is_ours(path: Path) -> bool:
+    """Whether it is something of this door's own, or not whole yet."""
+    return path.name == POSITIONS or any(part.startswith(UNFINISHED) for part in path.parts)
+
+
 def _there(root: Path, name: str) -> Path:
     """The path of a name. Raises NotFound where nothing is, or nothing for workers."""
-    path = (root / name).resolve()
-    if name.partition("/")[0] not in READABLE or not path.is_relative_to(root) or not path.exists():
-        raise NotFound(f"There is no {name!r} in the storage.")
-    return path
+    first = name.partition("/")[0]
+    with contextlib.suppress(OSError):  # a name that is too long
+        path = (root / name).resolve()
+        if first in READABLE and path.is_relative_to((root / first).resolve()) and path.exists():
+            return path
+    raise NotFound(f"There is no {name!r} in the storage.")
 
 
 def _facts(path: Path, name: str) -> FileFacts:

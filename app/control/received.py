@@ -15,6 +15,8 @@ from app.db.writer import StorageUnavailable
 from app.kit.ids import new_id
 from app.kit.problems import InvalidInput, Problem
 
+SYNC_BYTES: Final = 64 << 20
+BAD_NAME: Final = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP})
 POSITIONS: Final = ".received.json"
 """In an attempt's folder: how much of each node's part of a log is there."""
 _appending = threading.Lock()
@@ -32,9 +34,11 @@ class FileDamaged(Problem):
 class Received:
     """One file on its way into an attempt's folder, under a name of its own until `keep`."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, incoming: Path) -> None:
+        """incoming: a folder on the same disk that is emptied when the server starts."""
         self.final = _inside(folder, name)
-        self.path = self.final.with_name(f".{new_id('put')}")
+        self.path = incoming / new_id("put")
+        self._unsynced = 0
         self._hash = hashlib.sha256()
         with _storage():
             self.final.parent.mkdir(parents=True, exist_ok=True)
@@ -42,8 +46,13 @@ class Received:
 
     def write(self, part: bytes) -> None:
         self._hash.update(part)
+        self._unsynced += len(part)
         with _storage():
             self._file.write(part)
+            if self._unsynced > SYNC_BYTES:  # so that the end does not wait for all of it
+                self._file.flush()
+                os.fdatasync(self._file.fileno())
+                self._unsynced = 0
 
     def sync(self) -> str:
         """On the disk. Returns the hash of what came."""
@@ -64,6 +73,7 @@ def keep(received: Received, sha256: str, modified_ns: int) -> None:
     if received.sync() != sha256:
         raise FileDamaged(f"{received.final.name!r} came damaged; it has another hash than was sent.")
     with _storage():
+        received.final.parent.mkdir(parents=True, exist_ok=True)
         os.utime(received.path, ns=(modified_ns, modified_ns))
         os.replace(received.path, received.final)
 
@@ -77,13 +87,26 @@ def append(folder: Path, name: str, node: int, offset: int, part: bytes) -> int:
         here = positions.get(key, 0)
         fresh = part[here - offset :] if offset <= here else b""
         if fresh:
-            with path.open("ab") as log:
-                log.write(fresh)
+            _add(path, fresh)
             positions[key] = here + len(fresh)
             told = folder / f"{POSITIONS}.new"
             told.write_text(json.dumps(positions), encoding="utf-8")
             os.replace(told, folder / POSITIONS)
         return positions.get(key, 0)
+
+
+def _add(path: Path, part: bytes) -> None:
+    """All of it, or nothing. A link that a job left is not followed."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+    with open(descriptor, "ab", buffering=0) as log:
+        before = os.fstat(descriptor).st_size
+        try:
+            written = log.write(part)
+            if written != len(part):
+                raise OSError(errno.ENOSPC, "only a part of it was written")
+        except OSError:
+            os.ftruncate(descriptor, before)
+            raise
 
 
 def _positions(folder: Path) -> dict[str, int]:
@@ -98,8 +121,14 @@ def move(folder: Path, name: str, to: str) -> None:
     source, target = _inside(folder, name), _inside(folder, to)
     with _storage():
         if source.is_dir():
-            remove(folder, to)
-            os.replace(source, target)
+            old = target.with_name(f".{new_id('old')}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.replace(target, old)
+            os.replace(source, target)  # there is no moment at which neither is on the disk
+            shutil.rmtree(old, ignore_errors=True)
+            if old.is_file():
+                old.unlink()
 
 
 def remove(folder: Path, name: str) -> None:
@@ -129,6 +158,6 @@ def _storage() -> Iterator[None]:
     except OSError as fault:
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageUnavailable(f"The server's storage could not take a file ({fault.strerror}).") from None
-        if fault.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG):
+        if fault.errno in BAD_NAME:
             raise InvalidInput(f"A file cannot have this name here ({fault.strerror}).") from None
         raise

@@ -1,7 +1,11 @@
 """Connections to the one SQLite file: a single one that writes, and read-only ones for everything else."""
 
+import contextlib
+import os
 import sqlite3
+import stat
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
@@ -28,11 +32,30 @@ def _own_transactions(engine: Engine, begin: str, pragmas: tuple[str, ...]) -> E
     return engine
 
 
+def keep_private(path: Path) -> None:
+    """The database and what SQLite keeps beside it are for their owner alone, whatever the umask. A new `-wal` or `-shm` follows it.
+
+    A file that is there is not opened: closing it again would let go of the locks that this process has on it.
+    """
+    with contextlib.suppress(OSError):  # SQLite says better what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for each in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+        with contextlib.suppress(OSError):  # not there, or another's
+            mode = each.stat().st_mode
+            if stat.S_ISREG(mode) and mode & 0o077:
+                each.chmod(stat.S_IMODE(mode) & 0o700)
+
+
 def writing_engine(path: Path) -> Engine:
     """The engine of the one writing connection. `synchronous=FULL`: what is committed survives a power cut."""
+
+    def about_to_connect(*_: Any) -> None:
+        keep_private(path)
+
     engine = create_engine(
         URL.create("sqlite", database=str(path)), poolclass=NullPool, connect_args={"check_same_thread": False}
     )
+    event.listen(engine, "do_connect", about_to_connect)
     return _own_transactions(
         engine,
         "BEGIN IMMEDIATE",

@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+import errno
+import os
+import stat
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from sqlmodel import Session
@@ -67,9 +70,10 @@ class EventLog:
 
 
 def log_files(files: Files, job_id: str, name: str) -> list[Path]:
-    """What each attempt printed, in order."""
-    folder = files.job(job_id)
-    return sorted(folder.glob(f"*/{name}"), key=lambda path: int(path.parent.name)) if folder.is_dir() else []
+    """What each attempt printed, in order: plain files alone, as `_read` takes no others."""
+    attempts = [each for each in files.job(job_id).glob("*") if each.name.isdecimal() and not each.is_symlink()]
+    found = [each / name for each in sorted(attempts, key=lambda each: int(each.name))]
+    return [path for path in found if path.is_file() and not path.is_symlink()]
 
 
 async def printed(files: Files, job_id: str, name: str = LOG_FILE) -> AsyncIterator[bytes]:
@@ -98,6 +102,33 @@ async def printing(
 
 
 def _read(path: Path, offset: int) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(offset)
-        return file.read(CHUNK)
+    """Nothing of what is not, or no longer, a plain file: what a job leaves may lead to what it was never to see, or be a pipe."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, _NoPlainFile), _opened(path) as descriptor:
+        return os.pread(descriptor, CHUNK, offset)
+    return b""
+
+
+class _NoPlainFile(Exception):
+    """A link, a folder, a pipe or a device."""
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    try:
+        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            # A pipe without a writer would be waited for.
+            plain = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(path.name, plain, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except OSError as fault:
+        if fault.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
+            raise _NoPlainFile from None
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _NoPlainFile
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -56,10 +56,13 @@ CREATING = (QueueFull, IdempotencyKeyReused, RequestInFlight, BackendUnavailable
 SUBMITTING = responses(*CREATING, UnsupportedMediaType)
 
 
+CODE = "A job with a `source`"
+
+
 def refuse_code(caller: CallerIdentity, requests: Iterable[JobRequest]) -> None:
     """Raise Forbidden where a job would run uploaded code and the caller's key is not for that."""
     if any(isinstance(request, TrainingJob) and request.params.source is not None for request in requests):
-        caller.demand(Scope.SOURCE, "A job with a `source`")
+        caller.demand(Scope.SOURCE, CODE)
 
 
 @router.post("", status_code=202, response_model=JobView, responses={**ACCEPTED, **SUBMITTING})
@@ -195,6 +198,8 @@ async def retry_job(
     job_id: JobId, request: Request, house: House, caller: Submitter, key: IdempotencyKey, wait: Wait
 ) -> Response:
     """A new job with the same body as this failed or cancelled one."""
+    if not caller.may(Scope.SOURCE) and await house.jobs.runs_code(job_id, caller.name):
+        caller.demand(Scope.SOURCE, CODE)
     keyed = await keyed_by(request, caller, key)
     return await made(
         house, caller.name, wait, keyed, lambda answer: house.jobs.retry(job_id, caller.name, keyed, answer)

@@ -84,6 +84,15 @@ class JobService:
         planned = await self.asking.confirmed(await self.reader.run(check), batch=False)
         return await self._create(planned, owner, keyed, answer)
 
+    async def runs_code(self, job_id: str, owner: str) -> bool:
+        """Whether this job of theirs has a `source`; False of one that is not there."""
+
+        def look(db: Session) -> bool:
+            job = db.get(Job, job_id)
+            return job is not None and job.owner == owner and job.params.get("source") is not None
+
+        return await self.reader.run(look)
+
     async def _create(self, planned: list[Planned], owner: str, keyed: Keyed | None, answer: Answer) -> Response:
         def make(db: Session) -> Response:
             waiting = queries.waiting(db)

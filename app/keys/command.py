@@ -13,7 +13,7 @@ from app.callers import Scope
 from app.db.engine import reading_engine
 from app.db.reader import Reader
 from app.files import Files
-from app.keys import queries
+from app.keys import queries, secret
 from app.keys.reaching import operator
 from app.kit.clock import now, rfc3339
 from app.settings import Settings
@@ -61,9 +61,14 @@ async def _create(options: argparse.Namespace, settings: Settings) -> None:
         "scopes": [scope.strip() for scope in options.scopes.split(",")],
         "expires_at": expires,
     }
-    made = await _ask(settings, "POST", "/keys", json=asked)
+    home = settings.home.resolve()
+    first = not Files.of(settings).database.exists()
+    async with operator(settings) as client:
+        made = await _answer(client, "POST", "/keys", 201, json=asked)
     print(made["key"], flush=True)
     print(f"This is {made['id']} of {made['owner']!r}; it is shown this once.", file=sys.stderr)
+    if first:
+        print(f"{home} had no database and has one now; start the server with this --home.", file=sys.stderr)
 
 
 async def _list(options: argparse.Namespace, settings: Settings) -> None:
@@ -72,7 +77,7 @@ async def _list(options: argparse.Namespace, settings: Settings) -> None:
         cursor: str | None = ""
         while cursor is not None:
             page = await _answer(
-                client, "GET", "/keys", params={"limit": 200, **({"cursor": cursor} if cursor else {})}
+                client, "GET", "/keys", 200, params={"limit": 200, **({"cursor": cursor} if cursor else {})}
             )
             rows += [[_cell(key[column]) for column in COLUMNS] for key in page["items"]]
             cursor = page["next"]
@@ -87,7 +92,12 @@ def _cell(value: Any) -> str:
 
 
 async def _revoke(options: argparse.Namespace, settings: Settings) -> None:
-    await _ask(settings, "DELETE", f"/keys/{httpx.URL(path=options.id).path.lstrip('/')}")
+    if not secret.is_id(options.id):
+        # Whoever takes the key for its id does not find it in a log afterwards.
+        said = "a key" if options.id.startswith(secret.PREFIX) else repr(options.id[:100])
+        raise CannotStart(f"{said} is not the id of a key, which begins with `key_`; `keys list` shows them.")
+    async with operator(settings) as client:
+        await _answer(client, "DELETE", f"/keys/{options.id}", 204)
     print(f"{options.id} is revoked.", file=sys.stderr)
 
 
@@ -102,19 +112,18 @@ def warn_without_keys(settings: Settings) -> None:
         log.warning("there is no key yet: make one with `python -m app keys create --owner NAME --scopes admin`")
 
 
-async def _ask(settings: Settings, method: str, path: str, **request: Any) -> Any:
-    async with operator(settings) as client:
-        return await _answer(client, method, path, **request)
-
-
-async def _answer(client: httpx.AsyncClient, method: str, path: str, **request: Any) -> Any:
-    """What came, as JSON. Raises CannotStart with the problem's own sentence."""
+async def _answer(client: httpx.AsyncClient, method: str, path: str, success: int, **request: Any) -> Any:
+    """What came, as JSON. Raises CannotStart for any status but `success`, with the problem's own sentence where there is one."""
     try:
         answer = await client.request(method, path, **request)
     except httpx.TransportError as fault:
         raise CannotStart(f"the running server did not answer ({fault or type(fault).__name__}); try again.") from None
-    if answer.is_error:
+    if answer.is_error and answer.headers.get("content-type") == "application/problem+json":
         problem = answer.json()
         faults = [f"{fault['pointer'].strip('/')} {fault['detail']}" for fault in problem.get("errors", ())]
         raise CannotStart("; ".join(faults) or problem["detail"])
+    if answer.status_code != success:
+        raise CannotStart(
+            f"the running server answered {method} {path} with {answer.status_code}; is it another version?"
+        )
     return answer.json() if answer.content else None

@@ -10,9 +10,10 @@ from typing import Final
 import httpx
 
 from app.keys.operators import operators_door, short_path
-from app.services import build, prepare
+from app.locks import FolderTaken, Holder, lock_home
+from app.services import build, prepare_database
 from app.settings import Settings
-from app.starting import CannotStart, HomeTaken, lock_home
+from app.starting import CannotStart
 
 PATIENCE_SECONDS: Final = 30.0
 """A server that starts or stops holds the lock, and does not answer."""
@@ -25,10 +26,10 @@ async def operator(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(lock_home(settings.home))
+                stack.enter_context(lock_home(settings.home, Holder.KEYS))
                 transport: httpx.AsyncBaseTransport = stack.enter_context(_in_its_place(settings))
                 break
-            except HomeTaken as taken:
+            except FolderTaken as taken:
                 if address := _socket(settings, stack):
                     transport = httpx.AsyncHTTPTransport(uds=address)
                     break
@@ -44,7 +45,7 @@ def _in_its_place(settings: Settings) -> Iterator[httpx.ASGITransport]:
     """The server's own routes within this process, of which only the database is started."""
     from app.main import create_app
 
-    prepare(settings)
+    prepare_database(settings)
     app = create_app(settings)
     app.state.services = house = build(settings)
     house.writer.start()

@@ -24,6 +24,10 @@ def id_in(key: str) -> str | None:
     return ID_PREFIX + made_so[1] if made_so else None
 
 
+def is_id(text: str) -> bool:
+    return re.fullmatch(rf"{ID_PREFIX}[0-9a-z]{{26}}", text) is not None
+
+
 def digest(key: str) -> str:
     """What is kept of a key. Its secret is random and long, so no slow hash is needed to keep it from being guessed."""
     return hashlib.sha256(key.encode()).hexdigest()

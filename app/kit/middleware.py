@@ -30,15 +30,17 @@ def install(
     max_body_bytes: int,
     exempt: Callable[[str], bool] = lambda _path: False,
     own_hosts: Collection[str] | None = None,
+    page_hosts: Collection[str] | None = None,
     any_address: bool = False,
 ) -> None:
     """Name every request and limit its body, except on the paths which `exempt` answers for themselves.
 
-    With `own_hosts`, answer only under loopback and these names; with `any_address`, under any IP address as well.
+    With `own_hosts`, answer only under loopback and these names; with `any_address`, under any IP address as well. Pages of
+    `page_hosts`, by default the same names, may ask for changes from any port.
     """
     app.add_middleware(BodyLimit, max_body_bytes=max_body_bytes, exempt=exempt)
     if own_hosts is not None:
-        app.add_middleware(OwnHosts, hosts=own_hosts, any_address=any_address)
+        app.add_middleware(OwnHosts, hosts=own_hosts, page_hosts=page_hosts, any_address=any_address)
     app.add_middleware(RequestId)  # last, so that it is outermost
 
 

@@ -52,6 +52,7 @@ async def so_far(
 
     media_type = negotiated(request, tuple(formats))
     output = house.files.job(job_id) / new_id("part")
+    await house.reader.run(lambda db: queries.state_of(db, job_id, owner))  # before anything of it is touched
     # Looked for first: a job that ends meanwhile takes it away, and has its whole result then.
     kept = await asyncio.to_thread(_copied, house.files, job_id, output.with_suffix(".checkpoint"))
     try:

@@ -1,13 +1,20 @@
 """What the deployment has been proved to do, and proving it again."""
 
+import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.capabilities import table
+from app.capabilities.readiness import what_was_missing
 from app.control.protocol import PROTOCOL
+from app.engines.all import Engines
+from app.kit.briefly import Briefly
 from tests.api.asking import JSON, refused
+from tests.desk import Desk
 from tests.house import eventually
 from workers.contract import VERSION
 from workers.operations import OPERATIONS
@@ -216,6 +223,23 @@ def test_what_cannot_be_probed_is_refused(api, body, pointer):
 def test_a_body_that_is_not_json_is_refused(api):
     refused(api.post("/capabilities/probes", content=b"{", headers=JSON), 422, "invalid-input", "")
     refused(api.post("/capabilities/probes", content=b"check=all"), 415, "unsupported-media-type")
+
+
+def test_anybody_may_ask_whether_it_is_ready_and_it_looks_once_a_second(tmp_path):
+    """Each look is a write."""
+    desk = Desk(tmp_path / "home")
+    house: Any = SimpleNamespace(
+        stopping=asyncio.Event(), missing=Briefly(1.0), writer=desk.writer, reader=desk.reader, engines=Engines([])
+    )
+
+    async def often():
+        assert await asyncio.gather(*(what_was_missing(house) for _ in range(50))) == [[]] * 50
+        house.stopping.set()
+        assert await what_was_missing(house) == ["the server is stopping"]
+
+    asyncio.run(often())
+    desk.close()
+    assert len([statement for statement in desk.statements if "user_version" in statement]) == 2
 
 
 # ---- the workers' door -----------------------------------------------------------------------------------------------

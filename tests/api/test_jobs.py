@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from app.jobs import follow
 from app.jobs.states import FINAL
 from tests.api.asking import CSV, JSON, profile, refused, wave
 from tests.house import eventually
@@ -500,6 +502,26 @@ def test_a_failure_shows_no_stack_trace(api):
     assert job["error"]["type"] == "/problems/invalid-input"
     for link in ("self", "events", "logs"):
         assert "Traceback" not in api.get(job["links"][link]).text, link
+
+
+def test_a_log_is_a_plain_file(api, house, tmp_path):
+    """What a job left in its place may lead to what it was never to see, or be a pipe that nobody writes to."""
+    finished = api.submit(profile(), Prefer="wait=60")
+    attempt, secret = house.home / "jobs" / finished["id"] / "1", tmp_path / "secret"
+    secret.write_text("secret")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "rank-3.log").write_text("secret")
+    (attempt / "rank-1.log").symlink_to(secret)
+    os.mkfifo(attempt / "rank-2.log")
+    (attempt.parent / "2").symlink_to(tmp_path / "folder")
+    (attempt / "rank-4.log").write_text("plain")
+    for rank in (1, 2, 3):
+        refused(api.get(f"{finished['links']['self']}/logs?rank={rank}"), 404, "not-found")
+    assert api.get(f"{finished['links']['self']}/logs?rank=4").text == "plain"
+    # It may have been listed before it became something else.
+    for path in (attempt / "rank-1.log", attempt / "rank-2.log", attempt.parent / "2" / "rank-3.log", attempt / "none"):
+        assert follow._read(path, 0) == b""
+    (attempt.parent / "2").unlink()
 
 
 def test_a_failed_job_can_be_deleted(api, long_job):

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import httpx
@@ -18,10 +19,13 @@ from app.keys.operators import SOCKET, listening, short_path
 from app.keys.schemas import KeyRequest
 from app.keys.service import KeyService
 from app.kit.clock import now, rfc3339
+from app.kit.ids import new_id
+from app.main import MAX_REPORT_BYTES
 from tests.api.asking import profile, refused
 from tests.api.keyring import keys
 from tests.desk import Desk
 from tests.house import eventually, long_series
+from tests.sources.packing import packed
 
 # ---- what a key is -----------------------------------------------------------------------------------------------
 
@@ -170,6 +174,64 @@ def test_a_stream_ends_with_the_key_that_opened_it(keyring, root):
     assert other.until(job["id"], "cancelled")
 
 
+def asked_in_two_halves(url, path, key, content, kind, between):
+    """Send a request but for its last byte, do something, and send that. Returns the whole answer."""
+    head = f"POST {path} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n"
+    with socket.create_connection((url.host, url.port), timeout=20) as connection:
+        connection.sendall(f"{head}Authorization: Bearer {key}\r\nConnection: close\r\n\r\n".encode() + content[:-1])
+        between()
+        connection.sendall(content[-1:])
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "kind"),
+    [
+        ("/jobs", json.dumps(profile()).encode(), "application/json"),
+        ("/datasets", b"x\n1\n2\n3\n4\n77", "text/csv"),
+        ("/sources", packed({"kiln.py": ""}), "application/zip"),
+    ],
+)
+def test_a_request_ends_with_a_key_that_was_revoked_before_all_of_it_came(keyring, root, path, content, kind):
+    owner = new_id("o")
+    made, other = (
+        keyring.make(root, owner, "submit", "source"),
+        keyring.client(keyring.make(root, owner, "read")["key"]),
+    )
+
+    def revoke():
+        eventually(lambda: root.get(f"/keys/{made['id']}").json()["last_used_at"], 5)  # it has been let in
+        assert root.delete(f"/keys/{made['id']}").status_code == 204
+
+    began = time.monotonic()
+    answer = asked_in_two_halves(httpx.URL(keyring.house.url), path, made["key"], content, kind, revoke)
+    assert answer.startswith("HTTP/1.1 401 "), answer
+    assert "/problems/unauthorized" in answer
+    assert time.monotonic() - began < 4  # nothing more is waited for
+    assert other.get(path).json()["items"] == []
+    good = keyring.make(root, owner, "submit", "source")["key"]
+    taken = asked_in_two_halves(httpx.URL(keyring.house.url), path, good, content, kind, lambda: None)
+    assert taken.startswith("HTTP/1.1 20"), taken
+
+
+def test_who_waits_for_a_job_hears_nothing_once_the_key_is_revoked(keyring, root):
+    made, other = (keyring.make(root, "sam", "read", "submit") for _ in range(2))
+    waiting, other = keyring.client(made["key"]), keyring.client(other["key"])
+    sent = other.post("/datasets?name=s.npy", content=long_series(), headers={"content-type": "application/x-npy"})
+    job = other.submit(profile(window=100, series={"dataset": sent.json()["id"]}))
+    wait = {"Prefer": "wait=30"}
+    with ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(waiting.get, job["links"]["self"], headers=wait)]
+        eventually(lambda: root.get(f"/keys/{made['id']}").json()["last_used_at"], 5)
+        answers.append(pool.submit(waiting.post, "/jobs", json=profile(), headers=wait))
+        eventually(lambda: len(other.get("/jobs").json()["items"]) == 2, 5)
+        assert root.delete(f"/keys/{made['id']}").status_code == 204
+        assert other.post(job["links"]["cancel"]).status_code == 202
+        for answer in answers:
+            refused(answer.result(), 401, "unauthorized")
+    assert other.until(job["id"], "cancelled")
+
+
 def test_a_large_upload_without_a_key_hears_of_the_key(keyring):
     stranger, pieces = keyring.client(), (b"0" * (1 << 20) for _ in range(32))
     answer = stranger.post("/datasets?name=x.csv", content=pieces, headers={"content-type": "text/csv"})
@@ -298,6 +360,40 @@ def test_workers_show_the_join_token_and_no_key(keyring, root):
     )
     assert answer.status_code != 401
     refused(keyring.client(token).get("/jobs"), 401, "unauthorized")
+
+
+def begun(keyring, path, length, *more):
+    """The beginning of the answer to a request of which only the head and a little of the body were sent."""
+    url = httpx.URL(keyring.house.url)
+    head = [
+        f"POST {path} HTTP/1.1",
+        f"Host: {url.netloc.decode()}",
+        "Content-Type: application/json",
+        f"Content-Length: {length}",
+    ]
+    with socket.create_connection((url.host, url.port), timeout=10) as connection:
+        connection.sendall("\r\n".join([*head, *more, "", ""]).encode())
+        if not any(line.startswith("Expect") for line in more):
+            connection.sendall(b"[" * 1000)
+        answer = ""
+        while not answer.partition("\r\n\r\n")[2] and not answer.startswith("HTTP/1.1 100 "):
+            answer += connection.recv(1000).decode()
+        return answer
+
+
+@pytest.mark.parametrize("shown", [[], ["Authorization: Bearer wrong"]])
+@pytest.mark.parametrize("path", ["/internal/workers", "/internal/attempts/att_x/claim", "/internal/nothing"])
+def test_who_shows_no_join_token_has_no_body_read(keyring, root, path, shown):
+    answer = begun(keyring, path, 60_000_000, *shown)
+    assert answer.startswith("HTTP/1.1 401 ")
+    assert "/problems/worker-not-admitted" in answer
+
+
+def test_what_workers_report_has_a_limit_whatever_they_are_called(keyring, root):
+    token = (keyring.house.home / "join-token").read_text().strip()
+    more = [f"Authorization: Bearer {token}", "Expect: 100-continue"]
+    for path in ("/internal/workers/files/report", "/internal/workers/files/leave", "/internal/attempts/files/claim"):
+        assert begun(keyring, path, MAX_REPORT_BYTES + 1, *more).startswith("HTTP/1.1 413 ")
 
 
 def test_a_stale_socket_is_replaced_and_none_is_left(tmp_path):

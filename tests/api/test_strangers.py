@@ -20,6 +20,7 @@ from tests.api.asking import CSV, profile, refused, table
 from tests.api.keyring import Keyring
 from tests.house import Api, long_series
 from tests.sources.packing import packed
+from workers.operations import CHECKPOINT
 
 OPEN, ONES_OWN, LISTED, MADE, SHARED, KEYS = "open", "one's own", "listed", "made", "shared", "keys"
 """For all; for the owner of what the path names, and nobody else; a list of what one has; makes what will be one's own; the same for
@@ -375,6 +376,31 @@ def test_a_job_with_a_source_takes_the_scope_of_code(ann, keyring, root):
     body = bodies(ann.ids["dataset_id"], ann.ids["source_id"], ann.ids["job_id"])["a source"]
     for path, sent in [("/jobs", body), ("/jobs/plan", body), ("/jobs/batch", {"jobs": [profile(), body]})]:
         assert "`source`" in refused(own.post(path, json=sent), 403, "forbidden")["detail"]
+
+
+def test_so_does_its_retry_and_the_answer_to_one_given_again(ann, keyring, root):
+    body = bodies(ann.ids["dataset_id"], ann.ids["source_id"], ann.ids["job_id"])["a source"]
+    body["params"]["config"]["data"]["init_args"]["context"] = 4
+    job, once = ann.api.submit(body), {"Idempotency-Key": new_id("")}
+    assert ann.api.post(job["links"]["cancel"]).status_code == 202
+    again = ann.api.post(f"{job['links']['self']}/retry", headers=once)
+    assert again.status_code == 202, again.text
+    own = keyring.client(keyring.make(root, "ann", "read", "submit")["key"])
+    for headers in ({}, once):
+        answer = own.post(f"{job['links']['self']}/retry", headers=headers)
+        assert "`source`" in refused(answer, 403, "forbidden")["detail"]
+    assert own.post(again.json()["links"]["cancel"]).status_code == 202
+    assert own.post(f"/jobs/{ann.cancelled}/retry", headers=once).status_code in (202, 422)
+
+
+def test_nothing_of_another_is_touched_before_it_is_known_whose_it_is(keyring, ann, bob):
+    """A checkpoint that cannot be copied tells whether somebody tried to."""
+    kept = keyring.house.home / "jobs" / ann.cancelled / "7" / CHECKPOINT
+    kept.mkdir(parents=True)
+    refused(bob.get(f"/jobs/{ann.cancelled}/result?partial=true"), 404, "not-found")
+    refused(bob.get(f"/jobs/{'j' * 400}/result?partial=true"), 404, "not-found")
+    kept.rmdir()
+    kept.parent.rmdir()
 
 
 # ---- what two have alike ---------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.kit import handlers, middleware
-from app.main import own_hosts
+from app.main import create_app, own_hosts
 from app.settings import Settings
 
 
@@ -63,6 +63,32 @@ def test_pages_from_elsewhere_may_look_but_change_nothing(ask, origin):
 
 def test_a_proxy_that_rewrites_the_host_does_no_harm(ask):
     assert ask("POST", host="127.0.0.1:8000", origin="https://tide.example").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("http://127.0.0.1:8000", 200), ("http://127.0.0.1:9000", 403), ("http://127.0.0.1", 403), ("https://127.0.0.1", 403),
+     ("https://tide.example", 200), ("http://tide.example:9000", 200), ("http://*", 403), ("http://127.0.0.1:x", 403)],
+)  # fmt: skip
+def test_another_port_of_the_address_it_listens_on_is_another_origin(origin, status):
+    """Whoever else serves pages on this machine. A name that was chosen for a proxy is one's own at any port."""
+    ask = asking(own_hosts=["127.0.0.1", "tide.example"], page_hosts=["tide.example", "*"])
+    assert ask("POST", host="127.0.0.1:8000", origin=origin).status_code == status
+
+
+def test_the_port_that_a_scheme_implies_may_be_said(ask):
+    assert ask("POST", host="localhost:80", origin="http://localhost").status_code == 200
+    assert ask("POST", host="localhost", origin="https://localhost:443").status_code == 200
+
+
+def test_the_server_asks_for_the_port_as_well(tmp_path):
+    async def ask(app):
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8000") as client:
+            return await client.post("/jobs", headers={"origin": "http://127.0.0.1:9000"}, json={})
+
+    answer = asyncio.run(ask(create_app(Settings(home=tmp_path, public_url="https://tide.example"))))
+    assert answer.status_code == 403
+    assert answer.json()["type"] == "/problems/origin-not-allowed"
 
 
 @pytest.mark.parametrize(

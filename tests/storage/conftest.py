@@ -29,7 +29,9 @@ class Far:
     """Where the workers keep what they fetched."""
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     storage: str = "none"
-    """What workers are told of it."""
+    """What the next worker is told of it."""
+    told: str = "none"
+    """What they all were told."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -46,14 +48,20 @@ class Far:
         self.workers.append(worker)
         return worker
 
-    def use(self, storage: str) -> None:
-        """Have other workers, who are told this of the server's storage."""
-        if storage != self.storage:
-            self.storage = storage
-            for worker in self.workers:
+    def use(self, storage: str, but_one: str | None = None) -> None:
+        """Have workers that are told this of the server's storage, and one of them something else."""
+        wanted = storage if but_one is None else f"{storage} but {but_one}"
+        if wanted != self.told:
+            self.told = wanted
+            alive = [worker for worker in self.workers if worker.poll() is None]
+            for worker in alive:
                 worker.send_signal(signal.SIGTERM)
-            for worker in self.workers:
+            for worker in alive:
                 worker.wait(timeout=30)
+            if but_one is not None:
+                self.storage = but_one
+                self.join()
+            self.storage = storage
         self.up()
 
     def up(self, count: int = 2) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.house import eventually
-from tests.storage.conftest import Far
+from tests.storage.conftest import Far, workers_of
 from tests.training.yard import Trainers
 from workers.contract import TrainingParams
 from workers.training.failures_named import NeedsSharedStorage
@@ -95,6 +95,8 @@ def test_a_killed_node_costs_the_steps_since_the_last_checkpoint(
     )
     job = trainers.start(body)
     eventually(lambda: len(trainers.metric(job, "train_loss")) >= 15, 90)
+    kept = far.house.home / "jobs" / job / "1" / "last.ckpt"
+    eventually(kept.is_file, 60)  # with the server: what was not put back yet would be lost
     far.owner_of(job, node).kill()
     eventually(lambda: trainers.api.job(job)["phase"] == "waiting_for_worker", 30)
     far.up()
@@ -105,6 +107,17 @@ def test_a_killed_node_costs_the_steps_since_the_last_checkpoint(
     assert steps == list(range(steps[0], steps[0] + 10 * STEPS // 2))
     assert ended["result"]["best"] in trainers.artifacts(job)
     assert ("over HTTP" in str(trainers.api.events(job))) == (storage == "none")
+
+
+def test_of_two_nodes_one_has_the_servers_folder(far: Far, trainers: Trainers) -> None:
+    far.use("none", but_one="")
+    with far.house.api() as api:
+        assert {worker["storage"] for worker in workers_of(api)} == {"http", "shared"}
+    job = trainers.run(trainers.body(trainer=TWO_NODES))
+    assert {"last.ckpt", "metrics.csv", "rank-0.log", "rank-1.log"} <= set(trainers.artifacts(job["id"]))
+    log = trainers.api.get(f"/jobs/{job['id']}/logs").text
+    assert "[rank 0]" in log
+    assert "[rank 1]" in log
 
 
 def test_a_cancel_brings_the_last_checkpoint_home_and_a_retry_goes_on(trainers: Trainers) -> None:

@@ -103,3 +103,12 @@ def test_one_takes_the_place_of_another_at_once(tmp_path: Path, folders: bool) -
     assert [path.name for path in tmp_path.iterdir()] == ["last.ckpt"]
     link_or_copy(final, tmp_path / "best.ckpt")
     assert size_of(tmp_path / "best.ckpt") == 6
+
+
+def test_of_checkpoints_that_are_folders_the_one_written_last_is_the_newest_whenever_it_came_here(tmp_path):
+    for name, written in (("step=2.ckpt", 2_000), ("step=1.ckpt", 1_000)):  # the older one comes last
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "meta.pt").write_bytes(b"")
+        os.utime(tmp_path / name / "meta.pt", (written, written))
+    newest, skipped = newest_whole([tmp_path])
+    assert (newest.name, skipped) == ("step=2.ckpt", [])

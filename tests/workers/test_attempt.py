@@ -3,9 +3,12 @@
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from workers.attempt import OUTCOME_FILE, _Driver
-from workers.contract import Outcome, Task
-from workers.storage.shared import SharedStorage
+from workers.contract import Artifact, Outcome, Task
+from workers.storage.base import StorageLost
+from workers.storage.shared import SharedDesk, SharedStorage
 
 
 class Recorder:
@@ -44,3 +47,34 @@ def test_an_outcome_that_cannot_be_written_is_delivered_all_the_same(tmp_path):
     (tmp_path / OUTCOME_FILE).with_suffix(".partial").mkdir()
     assert drive(tmp_path).end == "failed"
     assert not (tmp_path / OUTCOME_FILE).exists()
+
+
+class Nowhere(SharedDesk):
+    """A server that takes no files."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.fault = fault
+
+    def deliver(self, names, limit, say) -> bool:
+        if self.fault:
+            raise self.fault
+        return False
+
+
+@pytest.mark.parametrize(
+    ("fault", "end"),
+    [(None, "stopped"), (StorageLost("no"), "failed"), (UnicodeEncodeError("utf-8", "x", 0, 1, "odd"), "failed")],
+)
+def test_a_success_whose_files_nobody_has_is_none(tmp_path, fault, end):
+    task = Task(
+        attempt="att_1", job="job_1", kind="matrix_profile", params={}, sources={}, plan={}, folder=str(tmp_path)
+    )
+    driver = _Driver(Recorder(), None, task, "nonce")  # type: ignore[arg-type]
+    driver.desk = Nowhere(fault)
+    file = Artifact(name="result.json", bytes=1, sha256="0", media_type="application/json")
+    done = Outcome(attempt="att_1", claim="nonce", end="succeeded", summary={}, artifacts=[file])
+    outcome = driver.delivered(done)
+    assert (outcome.end, outcome.artifacts) == (end, [])
+    # What failed or was stopped stays what it is.
+    for other in ("failed", "stopped"):
+        assert driver.delivered(done.model_copy(update={"end": other})).end == other

@@ -77,6 +77,14 @@ class TrainingTask(Message):
     """What `class_path` may name: modules and packages."""
 
 
+class StorageFacts(Message):
+    """Where the server's files are. A worker that finds the same folder at that path, with that id in it, uses it directly; others
+    fetch what they read, and put back what they make, over HTTP."""
+
+    path: str
+    id: str
+
+
 class Task(Message):
     """One attempt's work, as the granted claim hands it to the driver."""
 
@@ -91,17 +99,11 @@ class Task(Message):
     devices: list[int] = Field(default_factory=list)
     """CUDA indices on its worker that are the attempt's alone."""
     folder: str
+    storage: StorageFacts | None = None
+    """Of the server, now: it may have been started with another one since the worker joined."""
     earlier: list[str] = Field(default_factory=list)
     """Folders of earlier attempts, the newest first, of this job and of those it is a retry of: what they kept need not be done again."""
     training: TrainingTask | None = None
-
-
-class StorageFacts(Message):
-    """Where the server's files are. A worker that finds the same folder at that path, with that id in it, uses it directly; others
-    fetch what they read, and put back what they make, over HTTP."""
-
-    path: str
-    id: str
 
 
 def below(name: str) -> str:

@@ -1,11 +1,15 @@
 """The port: what an attempt, or a node of one, wants of the server's storage on this worker."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from threading import Event
 from typing import Any, Protocol
 
+from workers.contract import StorageFacts
 from workers.failures import JobFailure
+
+Limit = Callable[[], float | None]
+"""Until when, by `time.monotonic()`, something may be tried; None while there is no end to that."""
 
 
 class StorageLost(JobFailure):
@@ -50,9 +54,9 @@ class Desk(Protocol):
         """From here on, the server gets what is written below this folder (a path here) as it comes: logs and checkpoints."""
         ...
 
-    def deliver(self, names: Sequence[str], unless: Event, patience_seconds: float | None = None) -> bool:
-        """Have the server get all of it that it shall keep: logs, checkpoints, and the files of these names. False where the patience
-        was at its end before. Raises StorageLost."""
+    def deliver(self, names: Sequence[str], limit: Limit, say: Callable[[str], None]) -> bool:
+        """Have the server get all of it that it shall keep: logs, checkpoints, and the files of these names. False where that was not
+        done before the limit; `say` is told what keeps it. Raises StorageLost."""
         ...
 
     def settled(self, artifacts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -63,8 +67,13 @@ class Desk(Protocol):
 class Storage(Protocol):
     """The server's storage, for this worker."""
 
-    id: str
-    shared: bool
+    @property
+    def facts(self) -> StorageFacts | None:
+        """Where the server said that it is; None where nobody asked."""
+        ...
+
+    @property
+    def shared(self) -> bool: ...
 
     def desk(self, attempt: str, claim: str, stopping: Event, node: int = 0) -> AbstractContextManager[Desk]:
         """For an attempt that holds its claim. What was fetched for it goes with the context."""

@@ -1,6 +1,7 @@
 """Fetched files by their hash: read-only, as many as fit, and the longest unused ones go first. Several workers may share a cache."""
 
 import contextlib
+import errno
 import hashlib
 import logging
 import os
@@ -46,7 +47,7 @@ class Cache:
             return True
         fresh = self._folder / f"{TEMPORARY}{uuid.uuid4().hex}"
         try:
-            if _written(fresh, write) != sha256:
+            if self._written(fresh, write) != sha256:
                 raise Damaged(f"{target.name} came damaged")
             os.chmod(fresh, READ_ONLY)
             os.utime(fresh, ns=(time.time_ns(), STORED_NS))
@@ -56,6 +57,17 @@ class Cache:
         finally:
             fresh.unlink(missing_ok=True)
         return False
+
+    def _written(self, path: Path, write: Write) -> str:
+        """The hash of what was written. A disk that is full has room once nothing is kept that nobody uses."""
+        try:
+            return _written(path, write)
+        except OSError as fault:
+            if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            path.unlink(missing_ok=True)
+            self._has_room(self._most)
+            return _written(path, write)
 
     def _linked(self, entry: Path, size: int, target: Path) -> bool:
         """Take a stored file, if it is there and as it was stored."""

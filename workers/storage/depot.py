@@ -1,24 +1,27 @@
 """The server's doors for files, as one worker calls them."""
 
-import contextlib
 import logging
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import Event
-from typing import IO, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from workers.contract import FileFacts
 from workers.link import Link, ServerAway
-from workers.storage.base import Interrupted
+from workers.storage.base import Interrupted, Limit
+from workers.storage.outgoing import PART_BYTES, Parcel
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-PART_BYTES: Final = 1 << 20
 FILE_SECONDS: Final = 60.0
 """Without a byte for so long, a transfer is broken off and tried again."""
 PAUSE_SECONDS: Final = 0.5
+LONGEST_PAUSE_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 0.1
+TELL_SECONDS: Final = 10.0
 
 
 class Depot:
@@ -41,14 +44,15 @@ class Depot:
                     raise Interrupted
                 take(part)
 
-    def put(self, name: str, file: IO[bytes], size: int, sha256: str, modified_ns: int) -> None:
+    def put(self, name: str, parcel: Parcel, check: Callable[[], None]) -> None:
+        """Send a file; `check` is called now and then, and may raise."""
         fields = {
-            "Content-Length": str(size),
+            "Content-Length": str(parcel.size),
             "Content-Type": "application/octet-stream",
-            "Tidemill-SHA256": sha256,
-            "Tidemill-Modified": str(modified_ns),
+            "Tidemill-SHA256": parcel.sha256,
+            "Tidemill-Modified": str(parcel.modified_ns),
         }
-        self._send("PUT", f"files/{quote(name)}", content=_parts(file, size), headers=fields)
+        self._send("PUT", f"files/{quote(name)}", content=parcel.parts(check), headers=fields)
 
     def extend(self, name: str, offset: int, part: bytes) -> int:
         """Add to a log what this node wrote at `offset`. Returns how much of this node's is there."""
@@ -67,26 +71,45 @@ class Depot:
         return self._link.send(method, f"{self._attempt}/{path}", params=told, timeout=FILE_SECONDS, **parts)
 
 
-def _parts(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """As many bytes as were told, however the file grows meanwhile."""
-    while size and (part := file.read(min(size, PART_BYTES))):
-        size -= len(part)
-        yield part
+def persistently(call: Callable[[], T], limit: Limit, say: Callable[[str], None] = log.info) -> T:
+    """What `call` returns, tried again while the server is away. Raises Interrupted once the clock is past the limit.
 
-
-def persistently(call: Callable[[], T], unless: Event, until: float | None = None) -> T:
-    """What `call` returns, tried again while the server is away. Raises Interrupted once `unless` is set, or the clock is at `until`."""
+    say: is told once why it takes so long.
+    """
+    began, told, pause = time.monotonic(), False, PAUSE_SECONDS
     while True:
         try:
             return call()
         except ServerAway as away:
-            if unless.is_set() or (until is not None and time.monotonic() > until):
-                raise Interrupted from away
             log.info("the server is away (%s); trying again", away)
-            unless.wait(PAUSE_SECONDS)
+            until = limit()
+            if until is not None and time.monotonic() > until:
+                raise Interrupted from away
+            if not told and time.monotonic() - began > TELL_SECONDS:
+                told = True
+                say(f"The server does not take, or give, this job's files ({away}); trying again until it does.")
+            wait_until(time.monotonic() + pause, limit)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def quietly(call: Callable[[], object]) -> None:
-    """For what may as well be done later, or never."""
-    with contextlib.suppress(ServerAway):
-        call()
+def wait_until(moment: float, limit: Limit) -> None:
+    """Wait, no longer than the limit allows."""
+    while (left := min(moment, _or_never(limit())) - time.monotonic()) > 0:
+        time.sleep(min(left, LOOK_SECONDS))
+
+
+def _or_never(until: float | None) -> float:
+    return math.inf if until is None else until
+
+
+class Hurry:
+    """A limit: so many seconds after each of these events was first seen."""
+
+    def __init__(self, *events: tuple[Event, float]) -> None:
+        self._events, self._seen = events, dict[int, float]()
+
+    def __call__(self) -> float | None:
+        for number, (event, seconds) in enumerate(self._events):
+            if event.is_set():
+                self._seen.setdefault(number, time.monotonic() + seconds)
+        return min(self._seen.values(), default=None)

@@ -15,10 +15,11 @@ from typing import Any, Final, TypeVar
 from workers.contract import FileFacts, StorageFacts
 from workers.failures import InvalidInput
 from workers.link import Link, Refused, Unknown
-from workers.storage.base import StorageLost
+from workers.storage.base import Limit, StorageLost
 from workers.storage.cache import Cache, Damaged
-from workers.storage.courier import Courier, is_log
-from workers.storage.depot import Depot, persistently
+from workers.storage.courier import Courier
+from workers.storage.depot import Depot, Hurry, persistently
+from workers.storage.outgoing import is_log
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ class HttpDesk:
 
     def _persistently(self, call: Callable[[], T]) -> T:
         try:
-            return persistently(call, self._stopping)
+            return persistently(call, Hurry((self._stopping, 0.0)))
         except Unknown as gone:
             raise InvalidInput(f"The server no longer has a file that this job reads: {gone}") from gone
         except Refused as refusal:
@@ -122,11 +123,11 @@ class HttpDesk:
         self._courier = Courier(self._depot, Path(folder))
         self._courier.start()
 
-    def deliver(self, names: Sequence[str], unless: threading.Event, patience_seconds: float | None = None) -> bool:
+    def deliver(self, names: Sequence[str], limit: Limit, say: Callable[[str], None]) -> bool:
         if self._courier is None:
             return True
         try:
-            return self._courier.deliver(names, unless, patience_seconds)
+            return self._courier.deliver(names, limit, say)
         except Refused as refusal:
             raise StorageLost(f"The server did not take this attempt's files: {refusal}") from refusal
 
@@ -163,13 +164,13 @@ class HttpStorage:
 
     def __init__(self, link: Link, facts: StorageFacts, cache: Cache, spool: Path) -> None:
         """spool: a folder of this process alone, on the disk of the cache."""
-        self.id, self._link, self._facts, self._cache, self._spool = facts.id, link, facts, cache, spool
+        self.facts, self._link, self._cache, self._spool = facts, link, cache, spool
 
     @contextlib.contextmanager
     def desk(self, attempt: str, claim: str, stopping: threading.Event, node: int = 0) -> Iterator[HttpDesk]:
         root = self._spool / f"{attempt}.{node}"
         shutil.rmtree(root, ignore_errors=True)
-        desk = HttpDesk(root, self._facts.path, Depot(self._link, attempt, claim, node), self._cache, stopping)
+        desk = HttpDesk(root, self.facts.path, Depot(self._link, attempt, claim, node), self._cache, stopping)
         try:
             yield desk
         finally:

@@ -31,6 +31,7 @@ def settle(link: Link) -> Storage:
     why_not = None if wanted == NONE else obstacle(facts)
     if wanted == NONE or (why_not and not wanted):
         log.info("files go over HTTP (%s)", why_not or "TIDEMILL_STORAGE is none")
+        cache_folder().mkdir(parents=True, exist_ok=True)
         cache = Cache(cache_folder() / "files", cache_bytes())
         return HttpStorage(link, facts, cache, spool(cache_folder() / "spool"))
     if why_not is None and wanted and not os.path.samefile(wanted, facts.path):
@@ -40,7 +41,7 @@ def settle(link: Link) -> Storage:
             409,
             f"{why_not}. Mount the server's folder at the same path, or leave TIDEMILL_STORAGE out: files then go over HTTP.",
         )
-    return SharedStorage(facts.id)
+    return SharedStorage(facts)
 
 
 def obstacle(facts: StorageFacts) -> str | None:
@@ -57,11 +58,12 @@ def obstacle(facts: StorageFacts) -> str | None:
 
 
 def cache_bytes() -> int:
-    """`TIDEMILL_CACHE_BYTES`: the most that fetched files may take on the disk between jobs. Raises Refused."""
+    """`TIDEMILL_CACHE_BYTES`: the most that fetched files may take on the disk between jobs, unless told half of what is free there now.
+    Raises Refused."""
     told = os.environ.get("TIDEMILL_CACHE_BYTES", "").strip()
     if told and not (told.isascii() and told.isdigit()):
         raise Refused(422, f"TIDEMILL_CACHE_BYTES is {told!r}; say how many bytes, as {CACHE_BYTES}.")
-    return int(told) if told else CACHE_BYTES
+    return int(told) if told else min(CACHE_BYTES, shutil.disk_usage(cache_folder()).free // 2)
 
 
 def spool(folder: Path) -> Path:

@@ -1,10 +1,13 @@
 """The server's storage as a folder of this machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
+
+from workers.contract import StorageFacts
+from workers.storage.base import Limit
 
 
 class SharedDesk:
@@ -32,7 +35,7 @@ class SharedDesk:
     def watch(self, folder: str) -> None:
         pass
 
-    def deliver(self, names: Sequence[str], unless: Event, patience_seconds: float | None = None) -> bool:
+    def deliver(self, names: Sequence[str], limit: Limit, say: Callable[[str], None]) -> bool:
         return True
 
     def settled(self, artifacts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -44,8 +47,8 @@ class SharedStorage:
 
     shared = True
 
-    def __init__(self, id: str = "") -> None:
-        self.id = id
+    def __init__(self, facts: StorageFacts | None = None) -> None:
+        self.facts = facts
 
     @contextmanager
     def desk(self, attempt: str, claim: str, stopping: Event, node: int = 0) -> Iterator[SharedDesk]:

@@ -34,7 +34,14 @@ def _newest_first(folder: Path) -> Iterator[Path]:
         for path in folder.rglob("*.ckpt")
         if not path.name.startswith(WRITING) and not path.is_symlink() and not _within_one(path, folder)
     ]
-    yield from sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
+    yield from sorted(found, key=lambda path: (changed_ns(path), path.name), reverse=True)
+
+
+def changed_ns(path: Path) -> int:
+    """When a checkpoint was last written. The time of a folder itself only says when it came here."""
+    if not path.is_dir():
+        return path.stat().st_mtime_ns
+    return max((each.stat().st_mtime_ns for each in path.rglob("*") if each.is_file()), default=0)
 
 
 def _within_one(path: Path, folder: Path) -> bool:

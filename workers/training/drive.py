@@ -16,6 +16,7 @@ from workers.host import TRAINING, Host
 from workers.nursery_client import Nursery, NurseryGone, PieceFailed, PieceKilled
 from workers.spread.base import Cluster
 from workers.storage.base import Desk
+from workers.storage.depot import Hurry
 from workers.storage.shared import SharedDesk
 from workers.training import keeper
 from workers.training.drive_artifacts import INPUTS, artifacts_below
@@ -145,7 +146,7 @@ class Drive:
             params = TrainingParams.model_validate(self.task.params)
             refuse_scattered(params, Resolved.model_validate(self.task.plan["resolved"]))
             made = [path.relative_to(self.folder).as_posix() for path in (self.folder / INPUTS).glob("*")]
-            self.desk.deliver(made, self.execution.stopping)
+            self.desk.deliver(made, Hurry((self.execution.stopping, 0.0), (self.agent.closing, 0.0)), self.say)
         return [with_server_paths(work, self.desk) for work in works]
 
     def cluster(self) -> "contextlib.closing[Cluster]":

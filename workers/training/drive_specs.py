@@ -54,6 +54,8 @@ def works_of(task: Task, claim: str, prepared: Prepared, address: str, port: int
                 )
                 for local in range(resolved.devices)
             ],
+            home_shares=task.training.nodes[0].shares_storage,
+            storage=task.storage,
             inputs=prepared.paths,
             call=call,
             start_seconds=params.start_seconds,

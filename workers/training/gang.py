@@ -19,7 +19,16 @@ from workers.training.failures_named import RendezvousFailed
 from workers.training.gang_end import GangEnd
 from workers.training.gang_local import LocalNode
 from workers.training.gang_remote import RemoteNode
-from workers.training.node_messages import ASKED, AT_ONCE, LEAVING, PEER_FAILED, NodeEnd, NodeWork, Patience
+from workers.training.node_messages import (
+    ASKED,
+    AT_ONCE,
+    DELIVERING_SECONDS,
+    LEAVING,
+    PEER_FAILED,
+    NodeEnd,
+    NodeWork,
+    Patience,
+)
 
 HOME: Final = 0
 """This machine's node."""
@@ -111,6 +120,8 @@ class Gang:
                 )
             if self._result.lost or self._result.problem or self._result.asked:
                 return False
+            if "here" in self._steps.values():  # it fetches, and its worker is seen to live
+                began = time.monotonic()
             waited = time.monotonic() - began
             late = [node for node in self._remotes if node not in self._steps] if waited > HERE_SECONDS else []
             if late or waited > READY_SECONDS:
@@ -162,8 +173,10 @@ class Gang:
         match happening:
             case {"type": "said", "message": message}:
                 self._relay(message)
-            case {"type": "here" | "ready" as step, "node": node}:
+            case {"type": "here" | "fetched" | "ready" as step, "node": node}:
                 self._steps[node] = step
+            case {"type": "delivering"}:
+                self._until = max(self._until, time.monotonic() + DELIVERING_SECONDS)
             case {"type": "ended", "end": end} if end["value"] is None:
                 self._end(PEER_FAILED)
             case {"type": "leaving", "closing": closing, "node": node}:

@@ -15,7 +15,7 @@ NEWS: Final = "workers.training.node_remote:news"
 GO: Final = "workers.training.node_remote:go"
 END: Final = "workers.training.node_remote:end"
 PAUSE_SECONDS: Final = 0.2
-ANSWER_SECONDS: Final = 30.0
+ANSWER_SECONDS: Final = 120.0
 """A worker that does not answer a question for news for so long is lost."""
 
 Put = Callable[[dict[str, Any]], None]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from workers.contract import Message
+from workers.contract import Message, StorageFacts
 
 RANK: Final = "workers.training.rank:run"
 RESOURCES: Final = ("/proc/vmstat", "/sys/fs/cgroup/memory.events")
@@ -24,6 +24,8 @@ ASKED: Final = Patience(5.0, 2.0)
 """A stop was asked for: time to write a checkpoint."""
 LEAVING: Final = Patience(2.2, 0.6)
 """This worker leaves, and is killed 5 s after it was told."""
+DELIVERING_SECONDS: Final = 60.0
+"""How long a node may take to put its files back once its ranks have ended, where the others are waited for no longer."""
 LEAVING_SECONDS: Final = 3.2
 """With what else there is to do."""
 PEER_FAILED: Final = Patience(2.5, 1.5)
@@ -50,6 +52,10 @@ class NodeWork(Message):
     claim: str
     node: int
     ranks: list[RankWork]
+    home_shares: bool = True
+    """Whether the driver's machine has the server's storage as a folder, and so sees what this node writes there."""
+    storage: StorageFacts | None = None
+    """As a task's."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     """JSON Pointer into `params` → the file, or files, that stand there in every rank's."""
     call: str = RANK

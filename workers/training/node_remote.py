@@ -1,5 +1,7 @@
 """A node of a gang whose driver is on another worker: what that worker's driver calls here, through the cluster."""
 
+import contextlib
+import logging
 import threading
 import time
 from collections import deque
@@ -10,17 +12,30 @@ from workers import agent as agents
 from workers.agent import Agent
 from workers.failures import JobFailure
 from workers.host import TRAINING, Host, current_host
+from workers.link import Refused, ServerAway
 from workers.nursery_client import NurseryGone
 from workers.storage.base import Desk, Interrupted
+from workers.storage.depot import Hurry
 from workers.training.drive_artifacts import artifacts_below
 from workers.training.gang_address import interface_to
 from workers.training.node import NodeSupervisor
 from workers.training.node_files import with_own_files
-from workers.training.node_messages import ASKED, LEAVING, LEAVING_SECONDS, STUCK, NodeEnd, NodeWork, Patience
+from workers.training.node_messages import (
+    ASKED,
+    DELIVERING_SECONDS,
+    LEAVING,
+    LEAVING_SECONDS,
+    STUCK,
+    NodeEnd,
+    NodeWork,
+    Patience,
+)
+
+log = logging.getLogger(__name__)
 
 NEWS_SECONDS: Final = 2.0
 """So long a question for news waits for some."""
-SILENCE_SECONDS: Final = 60.0
+SILENCE_SECONDS: Final = 120.0
 """A driver that did not ask for so long has lost sight of this node, and the server perhaps as well."""
 LOOK_SECONDS: Final = 0.1
 DELIVERY_SECONDS: Final = 5.0
@@ -110,6 +125,8 @@ def run(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(agent: Agent, host: Host, work: NodeWork, station: Station) -> NodeEnd:
+    with contextlib.suppress(ServerAway, Refused):
+        agent.keep_up_with(work.storage)
     with agent.piece(work.attempt, work.claim, LEAVING_SECONDS) as ticket:
         ticket.stop_with(lambda: _leave(agent, station))
         with (
@@ -119,6 +136,7 @@ def _run(agent: Agent, host: Host, work: NodeWork, station: Station) -> NodeEnd:
             if mine:
                 station.put({"type": "here"})
                 here = _settled(work, desk, station)
+                station.put({"type": "fetched"})
                 nursery = host.nursery_for(TRAINING, unless=station.over)
                 station.put({"type": "ready"})
                 while not station.go.wait(LOOK_SECONDS) and not station.over.is_set():
@@ -127,7 +145,7 @@ def _run(agent: Agent, host: Host, work: NodeWork, station: Station) -> NodeEnd:
             if station.over.is_set():
                 return NodeEnd(node=work.node, ranks=[], leaving=ticket.stopping.is_set())
             end = station.supervise(NodeSupervisor(nursery, with_interface(here), station.put))
-            artifacts = _delivered(agent, desk, Path(here.ranks[0].spec["folder"]))
+            artifacts = _delivered(agent, work, desk, station, Path(here.ranks[0].spec["folder"]))
             return end.model_copy(update={"leaving": ticket.stopping.is_set(), "artifacts": artifacts})
 
 
@@ -143,13 +161,14 @@ def _settled(work: NodeWork, desk: Desk, station: Station) -> NodeWork:
     return here
 
 
-def _delivered(agent: Agent, desk: Desk, folder: Path) -> list[dict[str, Any]]:
-    """What this node left, once it is with the server; nothing where the folder is the server's, and the driver sees it itself."""
-    if desk.shared:
+def _delivered(agent: Agent, work: NodeWork, desk: Desk, station: Station, folder: Path) -> list[dict[str, Any]]:
+    """What this node left, once it is with the server; nothing where the driver sees it itself."""
+    if desk.shared and work.home_shares:
         return []
+    station.put({"type": "delivering"})
     artifacts = artifacts_below(folder)
-    patience = DELIVERY_SECONDS if agent.closing.is_set() else None
-    there = desk.deliver([str(each["name"]) for each in artifacts], agent.closing, patience)
+    limit = Hurry((agent.closing, DELIVERY_SECONDS), (station.over, DELIVERING_SECONDS / 2))
+    there = desk.deliver([str(each["name"]) for each in artifacts], limit, log.warning)
     return artifacts if there else []
 
 
