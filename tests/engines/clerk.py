@@ -67,6 +67,7 @@ class Clerk:
                 status, value = clerk.answer(self.path, body)
                 content = b"" if value is None else json.dumps(value).encode()
                 self.send_response(status)
+                self.send_header("Content-Type", f"application/{'problem+' if status >= 400 else ''}json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
