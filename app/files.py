@@ -4,13 +4,10 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from app.kit.ids import new_id
 from app.settings import Settings
-
-MARK: Final = ".tidemill-storage"
-"""A file in the storage that holds its id: who finds it at the same path has the same folder."""
+from workers.contract import STORAGE_MARK
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Files:
 
     @property
     def storage_id(self) -> str:
-        return (self.storage / MARK).read_text(encoding="ascii").strip()
+        return (self.storage / STORAGE_MARK).read_text(encoding="ascii").strip()
 
     def dataset(self, dataset_id: str) -> Path:
         return self.datasets / dataset_id
@@ -78,8 +75,8 @@ class Files:
         shutil.rmtree(self.incoming, ignore_errors=True)
         for folder in (self.home, self.incoming, self.datasets, self.sources, self.jobs):
             folder.mkdir(parents=True, exist_ok=True)
-        if not (self.storage / MARK).exists():
-            (self.storage / MARK).write_text(new_id("storage"), encoding="ascii")
+        if not (self.storage / STORAGE_MARK).exists():
+            (self.storage / STORAGE_MARK).write_text(new_id("storage"), encoding="ascii")
 
 
 def sync(folder: Path) -> None:

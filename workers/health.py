@@ -1,7 +1,7 @@
 """Whether the workers of this machine are well: `python -m workers health`, for a container's health check.
 
 Each worker's process notes in a file of its own when the server last answered its report. The files lie in a folder that only this user
-may write: `TIDEMILL_HEALTH_DIR`, or one in /tmp. A process that is gone is no longer asked for.
+may write: `TIDEMILL_HEALTH_DIR`, or one in the temporary folder. A process that is gone is no longer asked for.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import stat
+import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def _born(pid: int) -> int:
 def folder() -> Path:
     # Not the cache, which containers may share: their processes' numbers mean nothing to one another.
     told = os.environ.get("TIDEMILL_HEALTH_DIR")
-    return Path(told or f"/tmp/tidemill-health-{os.getuid()}")  # noqa: S108 - `_own` looks whose it is
+    return Path(told or f"{tempfile.gettempdir()}/tidemill-health-{os.getuid()}")  # `_own` looks whose it is
 
 
 def begin() -> None:

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import httpx
 
-from workers.contract import VERSION, Claim, Join, Report, ReportAnswer, StorageFacts, Task
+from workers.contract import PROTOCOL, VERSION, Claim, Join, Report, ReportAnswer, StorageFacts, Task
 
 PROBLEM: Final = "application/problem+json"
-PROTOCOL: Final = "Tidemill-Protocol"
 PROBE_SECONDS = 180.0
 """All workers probe at once; the slowest decides."""
 

@@ -1,13 +1,11 @@
 """The version that workers speak: looked at before anything else they send, which another version may have changed."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import Header
 
 from app.control.admission import VersionMismatch
-from workers.contract import VERSION
-
-PROTOCOL: Final = "Tidemill-Protocol"
+from workers.contract import PROTOCOL, VERSION
 
 
 def same_version(

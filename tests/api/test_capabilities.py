@@ -10,13 +10,12 @@ import pytest
 
 from app.capabilities import table
 from app.capabilities.readiness import what_was_missing
-from app.control.protocol import PROTOCOL
 from app.engines.all import Engines
 from app.kit.briefly import Briefly
 from tests.api.asking import JSON, refused
 from tests.desk import Desk
 from tests.house import eventually
-from workers.contract import VERSION
+from workers.contract import PROTOCOL, VERSION
 from workers.operations import OPERATIONS
 
 SPOKEN = {PROTOCOL: VERSION}

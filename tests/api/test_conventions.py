@@ -11,10 +11,9 @@ import httpx
 import httpx_sse
 import pytest
 
-from app.control.protocol import PROTOCOL
 from app.jobs.states import FINAL
 from tests.api.asking import JSON, profile, refused, table, wave
-from workers.contract import VERSION
+from workers.contract import PROTOCOL, VERSION
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 

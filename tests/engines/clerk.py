@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from workers.storage.settle import MARK
+from workers.contract import STORAGE_MARK
 
 REFUSE, HOLD = 409, 503
 """A claim answered with REFUSE ends at once; one answered with HOLD is asked again, for as long as the driver lives."""
@@ -25,7 +25,7 @@ class Clerk:
         self.answer_to_claims = REFUSE
         self._storage = tempfile.TemporaryDirectory(prefix="clerk")
         (Path(self._storage.name) / "jobs").mkdir()
-        (Path(self._storage.name) / MARK).write_text("sto_clerk")
+        (Path(self._storage.name) / STORAGE_MARK).write_text("sto_clerk")
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._http.server_port}"
         threading.Thread(target=self._http.serve_forever, daemon=True).start()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from workers.contract import StorageFacts
+from workers.contract import STORAGE_MARK, StorageFacts
 from workers.link import Refused
-from workers.storage.settle import MARK, cache_bytes, obstacle, settle, spool
+from workers.storage.settle import cache_bytes, obstacle, settle, spool
 
 
 class Link:
@@ -28,7 +28,7 @@ def storage(tmp_path, monkeypatch):
     monkeypatch.delenv("TIDEMILL_STORAGE", raising=False)
     folder = tmp_path / "storage"
     (folder / "jobs").mkdir(parents=True)
-    (folder / MARK).write_text("storage_1")
+    (folder / STORAGE_MARK).write_text("storage_1")
     return folder
 
 

@@ -5,6 +5,8 @@ Messages are pydantic models; both sides validate them, so a version skew shows 
 
 from workers.contract.calls import call_by_name, call_in_thread
 from workers.contract.messages import (
+    PROTOCOL,
+    STORAGE_MARK,
     VERSION,
     Artifact,
     Claim,
@@ -41,6 +43,8 @@ from workers.contract.scalars import Message, Sample, Text, WholeNumber, plain_t
 
 __all__ = [
     "MAX_INLINE_VALUES",
+    "PROTOCOL",
+    "STORAGE_MARK",
     "VERSION",
     "Artifact",
     "Claim",

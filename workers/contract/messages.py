@@ -2,14 +2,18 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from workers.contract.scalars import Message, Sample
 
 VERSION = "5"
-"""Raised with every change of a message; a worker of another version is refused when it joins."""
+"""Raised with every change of a message; a worker of another version is refused, whatever it sends."""
+PROTOCOL: Final = "Tidemill-Protocol"
+"""The header in which a worker says its version."""
+STORAGE_MARK: Final = ".tidemill-storage"
+"""A file in the server's storage that holds its id: who finds it at the same path has the same folder."""
 
 
 # ---- what a worker is told -------------------------------------------------------------------------------------

@@ -61,13 +61,13 @@ class Cache:
     def _written(self, path: Path, write: Write) -> str:
         """The hash of what was written. A disk that is full has room once nothing is kept that nobody uses."""
         try:
-            return _written(path, write)
+            return written(path, write)
         except OSError as fault:
             if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             path.unlink(missing_ok=True)
             self._has_room(self._most)
-            return _written(path, write)
+            return written(path, write)
 
     def _linked(self, entry: Path, size: int, target: Path) -> bool:
         """Take a stored file, if it is there and as it was stored."""
@@ -102,7 +102,8 @@ class Cache:
         return True
 
 
-def _written(path: Path, write: Write) -> str:
+def written(path: Path, write: Write) -> str:
+    """The hash of what was written to `path`."""
     hashed = hashlib.sha256()
     with path.open("wb") as file:
 

@@ -16,7 +16,7 @@ from workers.contract import FileFacts, StorageFacts
 from workers.failures import InvalidInput
 from workers.link import Link, Refused, Unknown
 from workers.storage.base import Limit, StorageLost
-from workers.storage.cache import Cache, Damaged
+from workers.storage.cache import Cache, Damaged, Write, written
 from workers.storage.courier import Courier
 from workers.storage.depot import Depot, Hurry, persistently
 from workers.storage.outgoing import is_log
@@ -146,14 +146,10 @@ class HttpDesk:
         shutil.rmtree(self._root, ignore_errors=True)
 
 
-def _download(target: Path, facts: FileFacts, write: Callable[[Callable[[bytes], None]], None]) -> None:
+def _download(target: Path, facts: FileFacts, write: Write) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("wb") as file:
-
-        def take(part: bytes) -> None:
-            file.write(part)
-
-        write(take)
+    if written(target, write) != facts.sha256:
+        raise Damaged(f"{target.name} came damaged")
     os.utime(target, ns=(facts.modified_ns, facts.modified_ns))
 
 

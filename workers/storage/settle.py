@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from workers.contract import StorageFacts
+from workers.contract import STORAGE_MARK, StorageFacts
 from workers.environment import cache_folder
 from workers.link import Link, Refused, ServerAway
 from workers.storage.base import Storage
@@ -20,7 +20,6 @@ from workers.storage.shared import SharedStorage
 
 log = logging.getLogger(__name__)
 
-MARK: Final = ".tidemill-storage"
 NONE: Final = "none"
 CACHE_BYTES: Final = 16 << 30
 
@@ -48,7 +47,7 @@ def obstacle(facts: StorageFacts) -> str | None:
     """Why the server's folder cannot be used from here; None where it can."""
     folder = Path(facts.path)
     try:
-        found = (folder / MARK).read_text(encoding="ascii").strip()
+        found = (folder / STORAGE_MARK).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as fault:
         return f"the server's storage is not at {folder} on this machine ({getattr(fault, 'strerror', None) or fault})"
     if found != facts.id:
