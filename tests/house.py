@@ -14,6 +14,8 @@ from typing import Any
 import httpx
 import psutil
 
+from tests.processes import below, words
+
 READY = "Tidemill is ready at "
 START_SECONDS = 120
 THRIFTY = {"TIDEMILL_TRAINING_WARM": "false"}
@@ -71,12 +73,10 @@ class House:
     def family(self) -> list[psutil.Process]:
         """Every process that the server started, directly or not."""
         assert self.process is not None
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return psutil.Process(self.process.pid).children(recursive=True)
-        return []
+        return below(self.process.pid)
 
     def workers(self) -> list[psutil.Process]:
-        return [p for p in self.family() if p.cmdline()[2:4] == ["workers", "dask"]]
+        return [each for each in self.family() if words(each)[2:4] == ["workers", "dask"]]
 
     def words(self) -> str:
         """What the server printed on its standard error."""

@@ -2,7 +2,8 @@
 
     python -m app.capabilities.table [--server http://…] [--home DIR]
 
-Without `--server` it starts one of its own on a free port, with a Dask and a Ray cluster unless `TIDEMILL_ENGINE` says otherwise.
+Without `--server` it starts one of its own on a free port, with a Dask and a Ray cluster unless `TIDEMILL_ENGINE` says otherwise. A server
+that asks for keys is shown the one in `TIDEMILL_KEY`.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import httpx
 from app.demo import start_server
 
 BACKENDS = ("cpu", "dask", "ray", "cuda")
+KEY = "TIDEMILL_KEY"
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -73,10 +75,25 @@ def _what(worker: Mapping[str, Any]) -> str:
     return f"{worker['threads']} computing thread(s) of {worker['cpu']['model']}, {gpus}"
 
 
-def show(url: str) -> None:
-    with httpx.Client(base_url=url, timeout=60, trust_env=False) as api:
-        found = api.get("/capabilities").raise_for_status().json()
-    sys.stdout.writelines(f"{line}\n" for line in lines(found))
+def show(url: str) -> int:
+    """Returns what the command ends with."""
+    key = os.environ.get(KEY)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/capabilities", headers=headers, timeout=60, trust_env=False)
+    except (httpx.HTTPError, httpx.InvalidURL) as fault:
+        return _unable(f"{url} cannot be asked: {fault}")
+    if answer.status_code in (401, 403):
+        return _unable(f"{url} wants a key with the scope `read`: put it into {KEY}")
+    if answer.status_code != 200:
+        return _unable(f"{url} answered with status {answer.status_code}; its log says more")
+    sys.stdout.writelines(f"{line}\n" for line in lines(answer.json()))
+    return 0
+
+
+def _unable(why: str) -> int:
+    sys.stderr.write(f"capabilities: {why}.\n")
+    return 1
 
 
 def prove_training(url: str) -> None:
@@ -92,17 +109,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--home", type=Path, default=Path("var/capabilities"), help="HOME of a server that is started")
     options = parser.parse_args(arguments)
     if options.server:
-        show(options.server)
-        return 0
+        return show(options.server)
     os.environ.setdefault("TIDEMILL_ENGINE", "dask,ray")
     server, url = start_server(options.home)
     try:
         prove_training(url)
-        show(url)
+        shown = show(url)
     finally:
         server.send_signal(signal.SIGTERM)
         code = server.wait(timeout=60)
-    return code
+    return shown or code
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Where a training job will run, and as what. A pure function of the request and of what the workers proved."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.control.never import NEVER
@@ -44,19 +44,36 @@ def machine_of(workers: Sequence[WorkerFacts]) -> Machine:
 def plan(
     params: TrainingParams, execution: Execution, workers: Sequence[WorkerFacts], allow: Sequence[str]
 ) -> Findings:
-    """Check the table's rules and decide. Raises BackendUnavailable where the request forbids what would be done instead."""
+    """Check the table's rules and decide. What asks for more workers than there are, or larger ones, is planned as it will run once they
+    have joined. Raises BackendUnavailable where the request forbids what would be done instead, waiting included."""
     fallback = _fallback(execution, workers)
     engine = execution.backend if execution.backend in CLUSTERS and fallback is None else None
     machine = machine_of([worker for worker in workers if engine in (None, worker.engine)])
-    checked = check(params, machine, allow)
-    errors = [FieldError(fault.pointer, fault.detail) for fault in checked.faults] + _misfits(
-        execution, checked.resolved
-    )
-    if checked.resolved is None or errors:
+    checked, errors = _checked(params, execution, machine, allow)
+    if errors:
         if execution.fallback == "forbid":
             _refuse_what_is_not_there(params, execution, machine, allow, errors)
+        larger = (_checked(params, execution, each, allow) for each in _larger(machine))
+        checked, errors = next((each for each in larger if not each[1]), (checked, errors))
+    if checked.resolved is None or errors:
         return Findings(errors)
     return Findings([], _plan(params, execution, checked, checked.resolved, workers, engine, fallback))
+
+
+def _checked(
+    params: TrainingParams, execution: Execution, machine: Machine, allow: Sequence[str]
+) -> tuple[Checked, list[FieldError]]:
+    """What the request comes to on that machine, and what is wrong with it there."""
+    checked = check(params, machine, allow)
+    faults = [FieldError(fault.pointer, fault.detail) for fault in checked.faults]
+    return checked, faults + _misfits(execution, checked.resolved)
+
+
+def _larger(machine: Machine) -> Iterator[Machine]:
+    """The same with more workers, with larger ones, with both: what a job that may wait can wait for. A kind of device that nobody has
+    is not waited for."""
+    more, devices = replace(machine, nodes=None), BOUNDLESS.cuda_devices if machine.cuda_devices else 0
+    yield from (more, replace(machine, cuda_devices=devices), replace(more, cuda_devices=devices))
 
 
 def _refuse_what_is_not_there(
@@ -67,8 +84,7 @@ def _refuse_what_is_not_there(
         raise BackendUnavailable(
             f"'cuda' was asked for and cannot be had: {machine.cuda_reason}.", pointer="/execution/backend"
         )
-    elsewhere = check(params, BOUNDLESS, allow)
-    if errors and not elsewhere.faults and not _misfits(execution, elsewhere.resolved):
+    if not _checked(params, execution, BOUNDLESS, allow)[1]:
         raise BackendUnavailable(f"{NEVER.capitalize()}: {'; '.join(e.detail for e in errors)}.", errors=errors)
 
 

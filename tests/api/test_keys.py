@@ -15,6 +15,7 @@ import httpx_sse
 import pytest
 
 from app.callers import OPERATOR, Scope
+from app.capabilities import table
 from app.keys.operators import SOCKET, listening, short_path
 from app.keys.schemas import KeyRequest
 from app.keys.service import KeyService
@@ -23,6 +24,7 @@ from app.kit.ids import new_id
 from app.main import MAX_REPORT_BYTES
 from tests.api.asking import profile, refused
 from tests.api.keyring import keys
+from tests.chaos.acts import free_port
 from tests.desk import Desk
 from tests.house import eventually, long_series
 from tests.sources.packing import packed
@@ -322,6 +324,19 @@ def test_the_command_line_goes_through_the_running_server(keyring, root):
     gone = keys(keyring.house, "revoke", row["id"])
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr == f"keys: There is no key '{row['id']}'.\n"
+
+
+def test_the_capabilities_command_shows_its_key_or_says_which_it_needs(keyring, root, monkeypatch, capsys):
+    made = root.post("/keys", json={"owner": "kim", "scopes": ["read"]}).json()["key"]
+    keyring.shown.append(made)
+    asked = ["--server", keyring.house.url]
+    monkeypatch.delenv(table.KEY, raising=False)
+    assert (table.main(asked), "TIDEMILL_KEY" in capsys.readouterr().err) == (1, True)
+    monkeypatch.setenv(table.KEY, made)
+    assert table.main(asked) == 0
+    assert "| `matrix_profile` |" in capsys.readouterr().out
+    assert table.main(["--server", f"http://127.0.0.1:{free_port()}"]) == 1
+    assert "cannot be asked" in capsys.readouterr().err
 
 
 def test_a_server_that_asks_for_no_key_has_none_to_give(api, house):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.asking import refused
+from tests.chaos.acts import SMALL
 
 BORING = "lightning.pytorch.demos.boring_classes"
 CONFIG = "/params/config"
@@ -51,7 +52,6 @@ BY_THE_TABLE = {
     "a list of devices on a cpu": (job({"devices": [0, 1]}), f"{TRAINER}/devices"),
     "half a device": (job({"devices": 1.5}), f"{TRAINER}/devices"),
     "no nodes": (job({"num_nodes": 0}), f"{TRAINER}/num_nodes"),
-    "more nodes than workers": (job({"num_nodes": 3, "strategy": "ddp"}), f"{TRAINER}/num_nodes"),
     "fsdp on a cpu": (on("fsdp"), f"{TRAINER}/strategy"),
     "deepspeed on a cpu": (on("deepspeed_stage_3"), f"{TRAINER}/strategy"),
     "xla": (on("xla"), f"{TRAINER}/strategy"),
@@ -161,6 +161,23 @@ def test_the_plan_shows_what_will_really_run(api, body, resolved):
         assert any("ddp_spawn" in warning for warning in plan["warnings"])
     if resolved.get("precision") == "bf16-mixed" and "trainer" in body["params"]["config"]:
         assert any("bf16-mixed" in warning for warning in plan["warnings"])
+
+
+def test_more_nodes_than_workers_wait_and_say_so_or_are_refused(api):
+    nodes = {"num_nodes": 3, "strategy": "ddp"}
+    body = job(nodes, {"fallback": "forbid"})
+    refused(api.post("/jobs", json=body), 409, "backend-unavailable", f"{TRAINER}/num_nodes")
+    why = "it needs 3 workers of one cluster at once, and the dask cluster has 2 that could take part; let 1 more join"
+    waits = api.submit(job(nodes))
+    try:
+        assert any(why in warning for warning in waits["plan"]["warnings"])
+        assert waits["plan"]["resolved"]["num_nodes"] == 3
+        assert api.submit(SMALL, Prefer="wait=30")["state"] == "succeeded"  # nobody waits behind it
+        told = api.get(f"/jobs/{waits['id']}/explain").json()
+        assert (told["never"], why in told["summary"]) == (why, True)
+    finally:
+        assert api.post(f"/jobs/{waits['id']}/cancel").status_code == 202
+    assert api.until(waits["id"], "cancelled")["attempt"] == 0
 
 
 def test_a_backend_that_is_not_there_may_be_forbidden(api):

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import psutil
-
 from tests.house import THRIFTY, House, long_series
 
 WAVE = [float((i * i) % 23) for i in range(200)]
@@ -28,10 +26,6 @@ def submit_long(house: House, n: int = 60_000, **fields) -> tuple[str, str]:
 
 def computing(api, job_id: str) -> bool:
     return api.job(job_id)["phase"] == "computing"
-
-
-def all_gone(family: list[psutil.Process]) -> bool:
-    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in family)
 
 
 def ends(api, job_id: str) -> list[str]:

@@ -9,6 +9,7 @@ import psutil
 
 from tests.chaos.acts import process
 from tests.house import House
+from tests.processes import children
 
 
 def workers_up(api) -> list[dict]:
@@ -35,14 +36,7 @@ def home_and_other(house: House, api, job_id: str) -> tuple[psutil.Process, psut
 
 def children_of(worker: psutil.Process) -> list[psutil.Process]:
     """What its nursery has forked: the job's own child, and pieces."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return [
-            child
-            for nursery in worker.children()
-            if "workers.nursery" in nursery.cmdline()
-            for child in nursery.children()
-        ]
-    return []
+    return [child for nursery in children(worker, "workers.nursery") for child in children(nursery)]
 
 
 @contextlib.contextmanager

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
+from tests.chaos.acts import SMALL, computing, ends, submit_long
 from tests.house import House, eventually, running
+from tests.processes import all_gone
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.chaos.acts import SMALL, all_gone, ends
+from tests.chaos.acts import SMALL, ends
 from tests.chaos.spreading import children_of, engine_of, facts, home_and_other, newcomer
 from tests.house import House, eventually, long_series
+from tests.processes import all_gone, below, lives
 
 LONG = 40_000
 """Samples whose profile takes about four seconds of one thread."""
@@ -87,8 +88,8 @@ def test_a_cancel_ends_every_child_on_every_worker(job):
     api.until(job_id, "cancelled", seconds=10)
     eventually(lambda: not children_of(home) and not children_of(other), 10)
     assert time.monotonic() - started < 10
-    assert home.is_running()
-    assert other.is_running()
+    assert lives(home)
+    assert lives(other)
     assert api.submit(SMALL, Prefer="wait=30")["state"] == "succeeded"
 
 
@@ -124,7 +125,7 @@ def test_a_worker_frozen_under_its_pieces_costs_those_pieces_only(job, truth):
 def test_after_the_drivers_worker_is_killed_no_piece_goes_on_and_the_job_runs_again(job, truth):
     house, api, job_id = job
     home, other = home_and_other(house, api, job_id)
-    family = home.children(recursive=True)
+    family = below(home)
     eventually(lambda: children_of(other), 10, pause=0.005)
     pieces = children_of(other)
     home.kill()

@@ -12,6 +12,7 @@ import pytest
 from tests.chaos.acts import SMALL, ends
 from tests.chaos.spreading import children_of, engine_of, facts, home_and_other, newcomer
 from tests.house import House, eventually, long_series
+from tests.processes import at_work
 
 N, M = 200_000, 100
 """Twenty thousand million pairs of windows: some seconds on two threads."""
@@ -94,15 +95,8 @@ LOOK_SECONDS = 0.3
 
 
 def computes(worker: psutil.Process) -> bool:
-    """Whether a thread of a worker's, or a child that it forked, is at it for most of a while."""
-
-    def spent() -> float:
-        family = [worker, *children_of(worker)]
-        return sum(sum(each.cpu_times()[:2]) for each in family if each.is_running())
-
-    before = spent()
-    time.sleep(LOOK_SECONDS)
-    return spent() - before > LOOK_SECONDS / 2
+    """A thread of a worker's, or a child that it forked."""
+    return at_work(lambda: [worker, *children_of(worker)], LOOK_SECONDS)
 
 
 @on_dask

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
+from tests.chaos.acts import SMALL, computing, ends, submit_long
 from tests.chaos.spreading import facts
 from tests.house import House, eventually, listening, running
+from tests.processes import all_gone, below, children, lives, says
 
 ON_ONE = {"backend": "cpu"}
 """`auto` would spread it, once a second worker has joined."""
@@ -57,15 +58,15 @@ def test_a_cancel_stops_a_kernel_within_two_seconds_and_the_worker_lives(two):
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
-        (nursery,) = worker.children()
-        (child,) = nursery.children()
+        (nursery,) = children(worker)
+        (child,) = children(nursery)
         started = time.monotonic()
         assert api.post(f"/jobs/{job_id}/cancel").status_code == 202
         api.until(job_id, "cancelled")
         assert time.monotonic() - started < 2
-        assert not child.is_running()
-        assert worker.is_running()
-        assert nursery.is_running()
+        assert not lives(child)
+        assert lives(worker)
+        assert lives(nursery)
         assert api.submit(SMALL, Prefer="wait=30")["state"] == "succeeded"
 
 
@@ -74,7 +75,7 @@ def test_a_worker_killed_under_a_job_costs_one_attempt_and_the_job_goes_on(two):
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
-        family = worker.children(recursive=True)
+        family = below(worker)
         worker.kill()
         job = eventually(
             lambda: (job := api.job(job_id)) and job["attempt"] == 2 and job["phase"] == "computing" and job, 20
@@ -102,9 +103,9 @@ def test_a_killed_child_fails_its_job_and_not_its_worker(two):
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
-        worker.children()[0].children()[0].kill()
+        children(children(worker)[0])[0].kill()
         assert api.until(job_id, "failed")["error"]["type"] == "/problems/out-of-memory"
-        assert worker.is_running()
+        assert lives(worker)
 
 
 def test_a_killed_nursery_costs_one_attempt_and_is_started_again(two):
@@ -112,11 +113,11 @@ def test_a_killed_nursery_costs_one_attempt_and_is_started_again(two):
     with two.api() as api:
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
-        worker.children()[0].kill()
+        children(worker)[0].kill()
         eventually(lambda: (job := api.job(job_id)) and job["attempt"] == 2 and job["phase"] == "computing", 30)
         api.post(f"/jobs/{job_id}/cancel")
         api.until(job_id, "cancelled")
-        assert worker.is_running()
+        assert lives(worker)
         assert [api.submit(SMALL, Prefer="wait=60")["state"] for _ in range(3)] == ["succeeded"] * 3
 
 
@@ -126,7 +127,7 @@ def test_what_a_frozen_worker_says_later_is_not_taken(two):
         eventually(lambda: computing(api, job_id))
         worker = worker_of(two, job_id)
         [known] = [name for name, about in facts(two).items() if about["pid"] == worker.pid]
-        child = worker.children()[0].children()[0]
+        child = children(children(worker)[0])[0]
         worker.send_signal(signal.SIGSTOP)
         try:
             job = eventually(lambda: (job := api.job(job_id)) and job["attempt"] == 2 and job, 20)
@@ -134,7 +135,7 @@ def test_what_a_frozen_worker_says_later_is_not_taken(two):
         finally:
             worker.send_signal(signal.SIGCONT)
         # Its claim is void: it is told to stop, and its child ends, while the new attempt goes on.
-        eventually(lambda: not child.is_running(), 10)
+        eventually(lambda: not lives(child), 10)
         eventually(lambda: known in facts(two), 10)  # it has joined again
         assert api.job(job_id)["state"] == "running"
         api.post(f"/jobs/{job_id}/cancel")
@@ -169,7 +170,7 @@ def attempt_of(house: House, job_id: str) -> str:
 
 
 def test_a_scheduler_that_dies_is_started_again_with_its_workers(two):
-    scheduler = next(p for p in two.family() if "scheduler" in p.cmdline())
+    scheduler = next(each for each in two.family() if says(each, "scheduler"))
     with two.api() as api:
         scheduler.kill()
         eventually(lambda: api.get("/health/ready").status_code == 503, 10)

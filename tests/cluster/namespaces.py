@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.processes import below, says
 from workers.environment import cache_folder
 
 HERE = Path(__file__).parent
@@ -41,17 +42,13 @@ class Program:
 
     def family(self) -> list[psutil.Process]:
         """Its processes as this machine numbers them; the first is the command's own."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return psutil.Process(self.process.pid).children(recursive=True)
-        return []
+        return below(self.process.pid)
 
     def named(self, *words: str) -> psutil.Process:
         """The first of its processes whose command line has these words one after the other."""
         for each in self.family():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                line = each.cmdline()
-                if any(tuple(line[at : at + len(words)]) == words for at in range(len(line))):
-                    return each
+            if says(each, *words):
+                return each
         raise AssertionError(f"nothing like {' '.join(words)!r} runs; its words: {self.said()[-2000:]}")
 
     def said(self) -> str:
@@ -172,7 +169,7 @@ class Network:
         line = process.stdout.readline().decode().strip()
         if line != "ready":
             raise Impossible(f"`{' '.join(unshare[:2])} …` said {line!r}")
-        family = psutil.Process(process.pid).children(recursive=True)
+        family = below(process.pid)
         return family[-1].pid if family else process.pid
 
 
@@ -182,7 +179,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         if stream:
             stream.close()
     if process.poll() is None:
-        family = psutil.Process(process.pid).children(recursive=True)
+        family = below(process.pid)
         for each in [*family, process]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()

@@ -14,6 +14,7 @@ from tests.cluster import jobs
 from tests.cluster.cluster import ONE, TWO, Client, Cluster, workers_up
 from tests.cluster.commands import commands
 from tests.house import eventually
+from tests.processes import at_work
 from tests.test_families import FAMILIES
 from tests.training.cases import STEPS
 from tests.training.yard import Trainers
@@ -190,14 +191,7 @@ def test_a_cancel_holds_on_both_hosts(cluster, api, under_way):
 
 
 def computes(cluster: Cluster, host: str) -> bool:
-    """Whether a worker's processes are at it for most of a while."""
-
-    def spent() -> float:
-        return sum(sum(each.cpu_times()[:2]) for each in cluster.workers[host].family() if each.is_running())
-
-    before, started = spent(), time.monotonic()
-    time.sleep(0.3)
-    return spent() - before > (time.monotonic() - started) / 2
+    return at_work(cluster.workers[host].family)
 
 
 def test_a_killed_worker_costs_an_attempt_of_its_own_job_and_pieces_of_the_other(cluster, api, under_way):

@@ -164,31 +164,58 @@ def test_cuda_devices_that_nobody_has_are_refused_in_the_words_of_explain(yard, 
 
 
 @pytest.mark.parametrize(
-    ("trainer", "pointer", "said"),
+    ("trainer", "pointer", "said", "reason"),
     [
         (
             {"accelerator": "cuda", "devices": 3},
             "devices",
             "3 devices on one node: the largest worker has 1 CUDA device(s)",
+            "3 devices, numbers 0 to 2 asked for, and the largest worker that proved CUDA has one device",
         ),
         (
             {"accelerator": "cuda", "devices": [0, 2]},
             "devices",
             "device 2 on one node: the largest worker has 1 CUDA device(s)",
+            "device 2 was asked for, and the largest worker that proved CUDA has one device",
         ),
-        ({"accelerator": "cpu", "num_nodes": 5}, "num_nodes", "5 nodes are as many workers of one engine: dask has 2"),
+        (
+            {"accelerator": "cpu", "num_nodes": 5},
+            "num_nodes",
+            "5 nodes are as many workers of one engine: dask has 2",
+            "the dask cluster has 2 that could take part; let 3 more join",
+        ),
+        (
+            {"accelerator": "cuda", "devices": 2, "num_nodes": 3},
+            "devices",
+            "2 devices on one node: the largest worker has 1 CUDA device(s)",
+            "2 devices, numbers 0 to 1 asked for, and the largest worker that proved CUDA has one device",
+        ),
     ],
+    ids=["devices", "indices", "nodes", "both"],
 )
-def test_training_on_more_than_there_is_is_refused_at_once(yard, trainer, pointer, said):
+def test_training_on_more_than_there_is_waits_and_says_so_or_is_refused(yard, trainer, pointer, said, reason):
     gpu_worker(yard, "a")
     yard.join()
-    with pytest.raises(InvalidInput, match=r"on one node|as many workers"):
-        planned(yard, training({}, **trainer))
+    asked = {"strategy": "ddp", **trainer}
     with pytest.raises(BackendUnavailable) as refused:
-        planned(yard, training({"fallback": "forbid"}, **trainer))
+        planned(yard, training({"fallback": "forbid"}, **asked))
     assert refused.value.detail.startswith(NEVER.capitalize())
     assert said in refused.value.detail
-    assert [each.pointer for each in refused.value.errors] == [f"/params/config/trainer/{pointer}"]
+    assert refused.value.errors[0].pointer == f"/params/config/trainer/{pointer}"
+    waits = planned(yard, training({}, **asked))
+    indices = asked.get("devices") if isinstance(asked.get("devices"), list) else None
+    there = (waits.resolved.num_nodes, waits.resolved.device_indices)
+    assert there == (asked.get("num_nodes", 1), indices)
+    assert waits.warnings[-1].startswith(f"It will wait, for {NEVER}: ")
+    assert reason in waits.warnings[-1]
+    job = yard.queue("training", **waits.model_dump(mode="json"))
+    assert reason in explained(yard, job).never
+
+
+def test_all_devices_of_a_worker_are_those_that_are_there_even_where_workers_are_missing(yard):
+    gpu_worker(yard, "a")
+    waits = planned(yard, training({}, accelerator="cuda", devices="auto", num_nodes=3, strategy="ddp"))
+    assert (waits.resolved.devices, waits.resolved.num_nodes) == (1, 3)
 
 
 def test_what_is_wrong_anywhere_is_no_matter_of_the_workers(yard):

@@ -14,6 +14,7 @@ import pytest
 from app.engines.base import Engine, EngineDown
 from tests.engines.clerk import Clerk
 from tests.house import THRIFTY, eventually
+from tests.processes import below, words
 from workers.ray_head import SHORT, own_prefix
 
 NAMES = ("dask", "ray")
@@ -35,7 +36,7 @@ class Rig:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self.before = set(psutil.Process().children(recursive=True))
+        self.before = set(below(os.getpid()))
 
     def run(self, work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
@@ -75,7 +76,7 @@ class Rig:
 
     def family(self) -> list[psutil.Process]:
         """Every process that the engine started, directly or not."""
-        return [each for each in psutil.Process().children(recursive=True) if each not in self.before]
+        return [each for each in below(os.getpid()) if each not in self.before]
 
     def owners(self) -> list[psutil.Process]:
         """The processes `python -m workers dask|ray …`."""
@@ -85,12 +86,6 @@ class Rig:
         """The process that knows the cluster."""
         sign = {"dask": "scheduler", "ray": "gcs_server"}[self.engine.name]
         return next(each for each in self.family() if any(os.path.basename(word) == sign for word in words(each)))
-
-
-def words(process: psutil.Process) -> list[str]:
-    with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-        return process.cmdline()
-    return []
 
 
 def ray_folders(folder: Path) -> set[Path]:

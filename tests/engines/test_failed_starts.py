@@ -11,9 +11,9 @@ import pytest
 
 from app.engines.base import EngineDown
 from app.engines.dask import DaskEngine
-from tests.chaos.acts import all_gone
 from tests.engines.rig import NAMES, make, ray_folders, rig_of
 from tests.house import eventually
+from tests.processes import all_gone
 
 OBSTACLES = {"dask": ("DASK_DISTRIBUTED__SCHEDULER__IDLE_TIMEOUT", "whenever"), "ray": ("RAY_OVERRIDE_RESOURCES", "{")}
 """What keeps each from starting: a variable of its own, with a value that it cannot use."""

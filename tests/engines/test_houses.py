@@ -8,9 +8,10 @@ import time
 import psutil
 import pytest
 
-from tests.chaos.acts import SMALL, all_gone, computing, ends, submit_long
+from tests.chaos.acts import SMALL, computing, ends, submit_long
 from tests.engines.rig import ray_folders
 from tests.house import House, eventually, running
+from tests.processes import all_gone, below
 
 ONE = {"TIDEMILL_ENGINE": "ray", "TIDEMILL_WORKERS": "1", "TIDEMILL_WORKER_THREADS": "1"}
 
@@ -33,7 +34,7 @@ def test_a_server_on_ray_keeps_its_jobs_whatever_is_killed(home):
             lost, _ = submit_long(house, max_attempts=2)
             eventually(lambda: computing(api, lost))
             actor = actor_of(house)
-            family = [actor, *actor.children(recursive=True)]
+            family = [actor, *below(actor)]
             assert len(family) >= 3  # its nursery, and the child that computes
             actor.kill()
             eventually(lambda: all_gone(family), 10)

@@ -5,10 +5,10 @@ import time
 import pytest
 
 from app.engines.base import AskFailed, EngineDown
-from tests.chaos.acts import all_gone
 from tests.engines.clerk import HOLD, REFUSE
-from tests.engines.rig import Rig, ray_folders, words
+from tests.engines.rig import Rig, ray_folders
 from tests.house import eventually, listening
+from tests.processes import all_gone, below, lives, words
 
 
 def gone_within_two_seconds(rig: Rig, address: str) -> None:
@@ -89,7 +89,7 @@ def test_nothing_of_it_can_be_reached_from_outside(rig):
 def test_a_worker_that_is_killed_is_gone_at_once_and_a_new_one_comes(rig):
     address, introduction = rig.worker(), rig.joined()
     (worker,) = [process for process in rig.family() if process.pid == introduction["pid"]]
-    family = [worker, *worker.children(recursive=True)]
+    family = [worker, *below(worker)]
     assert len(family) > 1  # its nursery
     worker.kill()
     gone_within_two_seconds(rig, address)
@@ -104,7 +104,7 @@ def test_a_worker_whose_owner_is_killed_goes_with_it(rig):
     (owner,) = rig.owners()
     owner.kill()
     gone_within_two_seconds(rig, address)
-    eventually(lambda: not any(is_alive(pid) for pid in family), 5)
+    eventually(lambda: not any(lives(pid) for pid in family), 5)
     assert rig.worker() != address
 
 
@@ -137,9 +137,3 @@ def test_stopped_in_the_middle_of_work_it_leaves_nothing(rig):
     assert rig.engine.address is None
     with pytest.raises(EngineDown):
         rig.run(rig.engine.workers())
-
-
-def is_alive(pid: int) -> bool:
-    import psutil
-
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tests import oracle
-from tests.chaos.acts import all_gone, computing
+from tests.chaos.acts import computing
 from tests.house import Api, eventually, long_series
+from tests.processes import all_gone
 from tests.storage.conftest import Far, workers_of
 
 

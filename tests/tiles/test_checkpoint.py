@@ -95,33 +95,45 @@ def test_the_newest_is_taken(every_tile, monkeypatch, tmp_path):
     assert join(problem, SlowHands(), Silent(), Store(tmp_path / "new.npz", checkpoints[:8])).resumed == 7
 
 
-def test_checkpoints_are_as_rare_as_they_are_dear(monkeypatch, small_tiles, tmp_path):
-    written, clock = [], [100.0]
+@pytest.fixture
+def written(monkeypatch, small_tiles, tmp_path):
+    """A join by a clock of its own, told what a tile and a checkpoint take in seconds. Returns how many tiles it had, and
+    when checkpoints were written, at which shares of the cells."""
 
-    def write(path, about, *rest):
-        written.append((clock[0], about["coverage"]))
-        clock[0] += 0.02  # seconds it took
+    def by(tile_seconds, checkpoint_seconds):
+        told, clock = [], [100.0]
 
-    def each_takes(seconds):
+        def write(path, about, *rest):
+            told.append((clock[0], about["coverage"]))
+            clock[0] += checkpoint_seconds
+
         def order(tiles):
             for tile in tiles:
-                clock[0] += seconds
+                clock[0] += tile_seconds
                 yield tile
 
-        return SlowHands(order)
+        monkeypatch.setattr(saved, "write", write)
+        monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
+        series = np.random.default_rng(1).standard_normal(400)
+        joined = join(Problem(series, None, M, True), SlowHands(order), Silent(), Store(tmp_path / "a.npz"))
+        return joined.tiles, *np.array(told).T
 
-    monkeypatch.setattr(saved, "write", write)
-    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
-    series = np.random.default_rng(1).standard_normal(400)
-    joined = join(Problem(series, None, M, True), each_takes(0.5), Silent(), Store(tmp_path / "a.npz"))
-    assert joined.tiles > 50
-    assert written[0] == (100.0, 0.0), "the first one at once"
-    times, shares = np.array(written).T
+    return by
+
+
+def test_checkpoints_are_as_rare_as_they_are_dear(written):
+    tiles, times, shares = written(0.5, 0.02)
+    assert tiles > 50
+    assert (times[0], shares[0]) == (100.0, 0.0), "the first one at once"
     assert np.diff(times).min() >= 0.1, "five times 0.02 s"
     assert np.diff(shares).min() >= 0.015
-    written.clear()
-    join(Problem(series, None, M, True), each_takes(10.0), Silent(), Store(tmp_path / "a.npz"))
-    assert 20 < len(written) <= 67
+    assert 20 < len(written(10.0, 0.02)[1]) <= 67
+
+
+def test_however_dear_no_more_than_a_few_percent_are_left_unkept(written):
+    tiles, _, shares = written(0.001, 30.0)
+    assert np.diff([*shares, 1.0]).max() < 0.03 + 2 / tiles
+    assert len(shares) <= 1 + 1 / 0.03
 
 
 def test_a_full_disk_costs_the_checkpoint_not_the_join(monkeypatch, every_tile, tmp_path, listener):

@@ -103,6 +103,19 @@ def test_constant_windows_take_part_only_where_distances_are_not_normalised():
     assert found.row_similarity[found.rows == 50] in (0.0, np.inf)
 
 
+@pytest.mark.parametrize("quiet", [0.0, 1e-7, 1e-5])
+@pytest.mark.parametrize("seed", range(8))
+def test_constant_windows_find_what_is_constant_or_nearly_so_on_the_other_side(seed, quiet):
+    """Not normalised. Whichever side is constant, beside which the other's windows have to be near."""
+    rng, m = np.random.default_rng(seed), 3 + 3 * seed
+    level, loud = np.full(m + 40, 1.5), rng.standard_normal(140).cumsum()
+    loud[50 : 50 + 3 * m] = (1.5 + quiet * rng.standard_normal(3 * m))[: len(loud[50 : 50 + 3 * m])]
+    both = rng.standard_normal(120).cumsum()
+    both[60 : 60 + 2 * m] = 1.5
+    for a, b in ((level, loud), (loud, level), (both, loud)):
+        check(a, b, m, Tile(0, len(a) - m + 1, -len(a), 300), normalize=False)
+
+
 @st.composite
 def tiles(draw):
     m = draw(st.integers(3, 30))

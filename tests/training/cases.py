@@ -1,6 +1,5 @@
 """What a training job does on every engine, through HTTP: `test_on_dask.py` and `test_on_ray.py` run it, each on a server of its own."""
 
-import contextlib
 import csv
 import io
 import math
@@ -10,6 +9,7 @@ import psutil
 import statsmodels
 
 from tests.house import eventually
+from tests.processes import below, lives, says
 from tests.training.yard import Trainers
 
 STEPS = 8
@@ -18,12 +18,8 @@ STEPS = 8
 
 def ranks(trainers: Trainers) -> list[psutil.Process]:
     """Whatever lives below the training nurseries: ranks, and all that they started."""
-    found: list[psutil.Process] = []
-    for process in trainers.house.family():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "workers.training.warm:warm" in process.cmdline():
-                found += [each for each in process.children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
-    return found
+    nurseries = [each for each in trainers.house.family() if says(each, "workers.training.warm:warm")]
+    return [each for nursery in nurseries for each in below(nursery) if lives(each)]
 
 
 def all_gone(trainers: Trainers) -> None:

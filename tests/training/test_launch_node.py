@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.house import eventually
+from tests.processes import all_gone, below
 from workers.nursery_client import Nursery, Piece
 from workers.training import failures
 from workers.training.node import NodeSupervisor
@@ -50,12 +51,12 @@ class Node:
             stall_seconds=stall,
         )
         self.supervisor = NodeSupervisor(nursery, work, self.heard.append)
-        self.before = set(psutil.Process(nursery.process.pid).children(recursive=True))
+        self.before = set(below(nursery.process.pid))
         self.nursery = nursery
 
     def run(self) -> NodeEnd:
         end = self.supervisor.run()
-        assert set(psutil.Process(self.nursery.process.pid).children(recursive=True)) <= self.before
+        assert set(below(self.nursery.process.pid)) <= self.before
         return end
 
     def problem(self) -> dict:
@@ -182,13 +183,13 @@ def test_what_ignores_term_is_killed_with_its_helpers_wherever_they_hide(node):
     thread.start()
     eventually(lambda: len([each for each in one.heard if each["type"] == "said"]) == 2)
     pids = [int(each["message"]["data"]["message"]) for each in one.heard if each["type"] == "said"]
-    eventually(lambda: all(len(psutil.Process(pid).children(recursive=True)) == 2 for pid in pids), 20)
-    helpers = [each for pid in pids for each in psutil.Process(pid).children(recursive=True)]
+    eventually(lambda: all(len(below(pid)) == 2 for pid in pids), 20)
+    helpers = [each for pid in pids for each in below(pid)]
     one.supervisor.end(Patience(0.2, 0.5))
     thread.join(10)
     assert [rank.code for rank in ends[0].ranks] == [-9, -9]
     assert all(rank.termed for rank in ends[0].ranks)
-    assert not any(each.is_running() for each in helpers)
+    assert all_gone(helpers)
 
 
 def test_ranks_that_are_asked_end_by_themselves(node):

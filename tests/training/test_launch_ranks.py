@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.house import eventually, listening
+from tests.processes import below
 from tests.training.ranks import TOYS, config
 from tests.training.test_gang import Job
 from workers import agent as agents
@@ -40,7 +41,7 @@ def train(host, tmp_path, monkeypatch):
     monkeypatch.setattr(agents, "_current", agent)
     monkeypatch.setattr(node_remote, "current_host", lambda: host)
     yield lambda folder=tmp_path, **about: Training(agent, host, folder, **about)
-    assert not psutil.Process(host._nurseries[TRAINING].process.pid).children(recursive=True)
+    assert not below(host._nurseries[TRAINING].process.pid)
 
 
 class Training(Job):
@@ -143,7 +144,7 @@ def test_nothing_of_it_listens_beyond_this_machine(train):
     thread, ends = job.begin(RANK)
     eventually(lambda: [event for event in job.events if event["type"] == "metric"], 60)
     nursery = psutil.Process(job.hosts["a"].nursery_for(TRAINING).process.pid)
-    addresses = listening(nursery.children(recursive=True))
+    addresses = listening(below(nursery))
     job.execution.stopping.set()
     thread.join(15)
     assert isinstance(ends[0], Stopped), ends

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from tests.chaos.acts import all_gone, computing, ends, free_port, process, submit_long
+from tests.chaos.acts import computing, ends, free_port, process, submit_long
 from tests.house import House, eventually, running
+from tests.processes import all_gone, below, children
 from workers.contract import VERSION
 
 TOKEN = "a-secret-for-joining"
@@ -83,10 +83,6 @@ def api(place: Place) -> Iterator[Any]:
         yield api
 
 
-def children(parent: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    return [each for each in psutil.Process(parent.pid).children() if each.cmdline()[1:3] == ["-m", "workers"]]
-
-
 def well(place: Place) -> int:
     """What the health check of the newest command's container answers."""
     environment = {"TIDEMILL_HEALTH_DIR": str(place.folder / f"health-{place.started}")}
@@ -99,17 +95,17 @@ def test_two_workers_by_one_command_join_are_kept_running_and_leave_in_good_orde
         first = eventually(lambda: len(found := place.up(api)) == 2 and found, 60)
         eventually(lambda: well(place) == 0, 10)
 
-        victim, other = children(parent)
+        victim, other = children(parent.pid, "-m", "workers")
         victim.kill()
         second = eventually(lambda: len(found := place.up(api)) == 2 and found != first and found, 60)
         assert len(set(first) & set(second)) == 1
         assert "ended with code -9" in words.read_text()
-        assert other in children(parent)
+        assert other in children(parent.pid, "-m", "workers")
 
         # What leaves in good order gives its job back, and that costs no attempt.
         job_id, _ = submit_long(place.house, max_attempts=1, execution={"backend": "cpu"})
         eventually(lambda: computing(api, job_id), 30)
-        family = psutil.Process(parent.pid).children(recursive=True)
+        family = below(parent.pid)
         parent.send_signal(signal.SIGTERM)
         assert parent.wait(timeout=30) == 0
         assert all_gone(family)
@@ -122,7 +118,7 @@ def test_two_workers_by_one_command_join_are_kept_running_and_leave_in_good_orde
 def test_of_a_parent_that_is_killed_nobody_is_left(place, api):
     with place.command("--workers", "2") as (parent, _):
         eventually(lambda: len(place.up(api)) == 2, 60)
-        family = psutil.Process(parent.pid).children(recursive=True)
+        family = below(parent.pid)
         assert len(family) >= 4  # two workers, and their nurseries
         parent.kill()
         eventually(lambda: all_gone(family), 15)

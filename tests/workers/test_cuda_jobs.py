@@ -10,6 +10,7 @@ import pytest
 
 from tests.house import eventually
 from tests.oracle import matrix_profile, mpdist, radii
+from tests.processes import children
 from workers.cuda.environment import cuda_environment
 from workers.cuda.job import FUNCTIONS
 from workers.environment import compute_environment
@@ -165,8 +166,8 @@ def test_a_killed_job_takes_the_processes_of_its_devices_along(simulator, tmp_pa
 
     def kill_when_at_work(message: dict) -> None:
         told = [int(word) for word in message["data"]["message"].split()]
-        eventually(lambda: all(psutil.Process(pid).children() for pid in told), 60)
-        pids.extend(told + [child.pid for pid in told for child in psutil.Process(pid).children()])
+        eventually(lambda: all(children(pid) for pid in told), 60)
+        pids.extend(told + [child.pid for pid in told for child in children(pid)])
         piece.kill()
 
     with pytest.raises(PieceKilled):

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.processes import words
 from workers import hardware, probe
 from workers.probes import clusters
 
@@ -46,15 +47,8 @@ def test_cpu_dask_ray_and_training_are_executed_here():
 def test_the_ray_probe_leaves_neither_processes_nor_files():
     assert list(found("--check", "ray")) == ["ray"]
     mark = f"{os.sep}{clusters.RAY_FOLDER}"
-    assert [p.pid for p in psutil.process_iter() if any(mark in word for word in _words(p))] == []
+    assert [p.pid for p in psutil.process_iter() if any(mark in word for word in words(p))] == []
     assert list(Path("/tmp").glob(f"{clusters.RAY_FOLDER}*")) == []
-
-
-def _words(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
 
 
 @pytest.mark.skipif(bool(hardware.gpus()), reason="this machine has a GPU")

@@ -5,10 +5,11 @@ import signal
 
 import psutil
 
-from tests.chaos.acts import all_gone, process
+from tests.chaos.acts import process
 from tests.engines.clerk import Clerk
 from tests.engines.test_outside import ray_cluster
 from tests.house import eventually
+from tests.processes import all_gone, below
 
 
 def test_a_worker_that_ends_with_its_actor_is_started_again(tmp_path, monkeypatch):
@@ -23,7 +24,7 @@ def test_a_worker_that_ends_with_its_actor_is_started_again(tmp_path, monkeypatc
         actor.kill()
         eventually(lambda: words.read_text().count("joined the server") == 2, 90)
         assert "ended with code 1" in words.read_text()
-        family = psutil.Process(command.pid).children(recursive=True)
+        family = below(command.pid)
         command.send_signal(signal.SIGTERM)
         assert command.wait(timeout=30) == 0
         assert all_gone(family)

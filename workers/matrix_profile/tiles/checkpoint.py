@@ -18,6 +18,8 @@ TIMES_ITS_COST: Final = 5
 LEAST_SHARE: Final = 0.015
 """Between two checkpoints pass at least so many seconds, so many times what writing one took, and this share of all
 cells."""
+MOST_SHARE: Final = 0.03
+"""Of all cells; with so many since the last one, a checkpoint is written whatever it costs, and be the disk slow."""
 
 
 class Store:
@@ -49,8 +51,10 @@ class Store:
         """Write a checkpoint if it is time; the first one at once. share: of the cells, 0 to 1. A disk that is full costs
         the checkpoint, not the join."""
         started = time.monotonic()
-        if self._share >= 0 and (started < self._due or share < self._share + LEAST_SHARE):
-            return
+        if self._share >= 0:
+            since = share - self._share
+            if since < LEAST_SHARE or (since < MOST_SHARE and started < self._due):
+                return
         problem = best.problem
         about = {
             "fingerprint": self._fingerprint,

@@ -39,18 +39,26 @@ class Extremes(NamedTuple):
 
 
 @njit(nogil=True)
-def extremes(side: Side, normalize: bool) -> Extremes:
-    """From a side; sets its scale too where not normalised: a constant window's is that of the quietest other one."""
-    count = len(side.norm)
-    floor = np.inf
-    for i in range(count):
-        if side.norm[i] > 0 and np.isfinite(side.z[i]):
-            floor = min(floor, side.norm[i])
-    if not normalize:
-        if floor == np.inf:
-            floor = (len(side.values) - count + 1) ** 0.5 * (side.mean.max() - side.mean.min())
-        for i in range(count):
+def set_scales(rows: Side, columns: Side) -> None:
+    """Where distances are not normalised, windows are near beside the length of their deviations. A constant one has none:
+    what is near to it is so beside the quietest other window of either side, or, where all are constant, their range."""
+    floor, lowest, highest = np.inf, np.inf, -np.inf
+    for side in (rows, columns):
+        for i in range(len(side.norm)):
+            lowest, highest = min(lowest, side.mean[i]), max(highest, side.mean[i])
+            if side.norm[i] > 0 and np.isfinite(side.z[i]):
+                floor = min(floor, side.norm[i])
+    if floor == np.inf:
+        floor = (len(rows.values) - len(rows.norm) + 1) ** 0.5 * (highest - lowest)
+    for side in (rows, columns):
+        for i in range(len(side.norm)):
             side.scale[i] = max(side.norm[i], floor)
+
+
+@njit(nogil=True)
+def extremes(side: Side, normalize: bool) -> Extremes:
+    """From a side."""
+    count = len(side.norm)
     blocks = -(-count // STRETCH)
     found = Extremes(np.zeros(blocks), np.full(blocks, np.inf), np.full(blocks, np.inf), np.full(blocks, -np.inf))
     for i in range(count):
