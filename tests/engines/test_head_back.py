@@ -1,4 +1,4 @@
-"""A Ray head that is not the server's, killed and started again where it was: the engine finds it, and its workers, by itself."""
+"""A Ray head that is not the server's, gone under a running job and started again where it was: all find it by themselves."""
 
 import contextlib
 import json
@@ -6,11 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from tests.chaos.acts import free_port, process
-from tests.engines.clerk import Clerk
-from tests.engines.rig import Rig, make
-from tests.house import eventually
+import pytest
+
+from tests.chaos.acts import computing, ends, free_port, process, submit_long
+from tests.house import House, eventually, running
+
+TOKEN = "a-secret-for-joining"
 
 AT_A_PORT = """
 import sys
@@ -39,28 +42,48 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path.cwd())}
 
 
-def test_a_head_that_comes_back_is_found_again_with_its_workers(tmp_path, monkeypatch):
+@pytest.mark.timeout(420)
+def test_a_head_that_comes_back_is_found_again_with_its_workers_and_what_it_lost_runs_once_more(tmp_path):
     port = free_port()
     address = f"127.0.0.1:{port}"
-    clerk = Clerk()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.closing(clerk))
-        rig = Rig(make("ray", tmp_path / "server", address), tmp_path, clerk)
-        stack.callback(rig.close)
         with head_at(port, tmp_path) as facts:
             assert facts["address"] == address
-            for name, value in facts["environment"].items():
-                monkeypatch.setenv(name, value)
-            rig.start()
-            joining = ["workers", "ray", "--address", address, "--server", clerk.url, "--threads", "1"]
-            worker = stack.enter_context(process(joining, tmp_path / "worker.log"))
-            before = rig.joined()["address"]
-        eventually(lambda: rig.engine.address is None, 40)
+            secrets = {**facts["environment"], "TIDEMILL_JOIN_TOKEN": TOKEN}
+            house = House(
+                tmp_path / "home",
+                {"TIDEMILL_ENGINE": "ray", "TIDEMILL_RAY_ADDRESS": address, **secrets},
+                port=free_port(),
+            )
+            house.url = f"http://127.0.0.1:{house.port}"
+            joining = ["workers", "ray", "--address", address, "--server", house.url, "--threads", "1"]
+            worker = stack.enter_context(process(joining, tmp_path / "worker.log", **secrets))
+            stack.enter_context(running(house))
+            api = stack.enter_context(house.api())
+            (before,) = eventually(lambda: up(api), 90)
+            job_id, dataset = submit_long(house, n=40_000, execution={"backend": "ray", "fallback": "forbid"})
+            eventually(lambda: computing(api, job_id), 40)
+        eventually(lambda: engine(api)["status"] == "down", 60)
+        assert "cluster is not up" in api.get("/health/ready").json()["detail"]
         with head_at(port, tmp_path):
-            after = eventually(lambda: rig.workers() - {before}, 100)
-            assert after
+            job = api.until(job_id, "succeeded", "failed", seconds=150)
+            assert (job["state"], job["attempt"]) == ("succeeded", 2), job["error"]
             assert worker.poll() is None  # nobody started it but itself
-            assert eventually(lambda: rig.joined()["address"], 60) in rig.workers()
-            assert rig.ask("builtins:sum", [20, 22]) == 42
+            assert up(api) not in ([], [before])
+            assert ends(api, job_id) == ["succeeded"]
+            seqs = [event["seq"] for event in api.events(job_id)]
+            assert seqs == list(range(1, len(seqs) + 1))
+            result = api.get(job["links"]["result"]).json()
+            truth = api.run(series={"dataset": dataset}, window=100)
+            assert result["distances"] == pytest.approx(truth["distances"], abs=1e-6)
             worker.terminate()
             worker.wait(timeout=30)
+
+
+def engine(api) -> dict[str, Any]:
+    return api.get("/capabilities").json()["engines"][0]
+
+
+def up(api) -> list[str]:
+    """Its workers."""
+    return [each["id"] for each in engine(api)["workers"]]
