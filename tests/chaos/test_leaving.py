@@ -78,7 +78,7 @@ def test_a_second_signal_ends_the_draining(draining):
     assert "run again after the next start" in house.words()[said_before:]
 
 
-@pytest.mark.parametrize("seconds", [0.3, 0.8, 2.0])
+@pytest.mark.parametrize("seconds", [0.3, 0.6, 0.8, 1.0, 1.2, 2.0])
 def test_a_server_stopped_while_it_starts_has_ended_in_good_order(home, seconds):
     server = subprocess.Popen([sys.executable, "-m", "app", "--port", "0", "--home", str(home)])
     time.sleep(seconds)
