@@ -10,7 +10,7 @@ from numba import njit
 
 from workers.matrix_profile.profile import Bools, Floats
 from workers.matrix_profile.tiles import careful
-from workers.matrix_profile.tiles.errors import FINER, TOLERANCE, extremes, outlook, set_scales
+from workers.matrix_profile.tiles.errors import FINER, TOLERANCE, extremes, outlook
 from workers.matrix_profile.tiles.kernel import BAND, BLOCK, ROWS, correlations, distances
 from workers.matrix_profile.tiles.record import Marks, record, redo
 from workers.matrix_profile.tiles.side import Side, Trust, open_thresholds, trust
@@ -31,8 +31,6 @@ def walk(
     Index 0 of every array is the window before the first, and column i + d is on diagonal d of row i. Writes the sides'
     best and neighbor. Returns how many cells were computed carefully, -1 when `halt` ended it.
     """
-    if not normalize:
-        set_scales(rows, columns)
     loud_rows, loud_columns = extremes(rows, normalize), extremes(columns, normalize)
     step, allowed = outlook(loud_rows, loud_columns, 0, len(rows.norm), 0, len(columns.norm), m, normalize)
     error = step * (m + min(count, RESTART))

@@ -6,6 +6,7 @@ import numpy as np
 
 from workers.matrix_profile.profile import Bools, Floats
 from workers.matrix_profile.tiles.bands import walk
+from workers.matrix_profile.tiles.errors import set_scales
 from workers.matrix_profile.tiles.kernel import BLOCK, ROWS
 from workers.matrix_profile.tiles.side import side
 from workers.matrix_profile.tiles.tile import Found, Work
@@ -41,6 +42,8 @@ def compute(work: Work, stop: Bools | None = None) -> Found | None:
     rows = side(row_values, 1, ROWS - 1, m, work.normalize, row_similarity)
     before = 1 + first - corner
     columns = side(column_values, before, length - before + 1 - (end - first), m, work.normalize, column_similarity)
+    if not work.normalize:
+        set_scales(rows, columns)
     halt = _RUN_ON if stop is None else stop
     careful = walk(rows, columns, count, diagonals, before, before + end - first, m, work.normalize, halt)
     if careful < 0:

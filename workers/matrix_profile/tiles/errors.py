@@ -38,21 +38,27 @@ class Extremes(NamedTuple):
     highest: Floats
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def set_scales(rows: Side, columns: Side) -> None:
     """Where distances are not normalised, windows are near beside the length of their deviations. A constant one has none:
     what is near to it is so beside the quietest other window of either side, or, where all are constant, their range."""
-    floor, lowest, highest = np.inf, np.inf, -np.inf
-    for side in (rows, columns):
-        for i in range(len(side.norm)):
-            lowest, highest = min(lowest, side.mean[i]), max(highest, side.mean[i])
-            if side.norm[i] > 0 and np.isfinite(side.z[i]):
-                floor = min(floor, side.norm[i])
+    floor = min(_quietest(rows), _quietest(columns))
     if floor == np.inf:
+        lowest = min(rows.mean.min(), columns.mean.min())
+        highest = max(rows.mean.max(), columns.mean.max())
         floor = (len(rows.values) - len(rows.norm) + 1) ** 0.5 * (highest - lowest)
-    for side in (rows, columns):
-        for i in range(len(side.norm)):
-            side.scale[i] = max(side.norm[i], floor)
+    rows.scale[:] = np.maximum(rows.norm, floor)
+    columns.scale[:] = np.maximum(columns.norm, floor)
+
+
+@njit(nogil=True)
+def _quietest(side: Side) -> float:
+    """The least length of a window that counts and is not constant."""
+    found = np.inf
+    for i in range(len(side.norm)):
+        if side.norm[i] > 0 and np.isfinite(side.z[i]):
+            found = min(found, side.norm[i])
+    return found
 
 
 @njit(nogil=True)

@@ -40,7 +40,7 @@ class Side(NamedTuple):
     """Arrays over windows, one more before the first and so many after the last that only whole passes exist.
 
     values: the samples, missing ones filled.  mean, mean_low: of each window, in twice the precision.  norm: length of its
-    deviations.  scale: what a squared distance counts as near to, times the other side's: 1 where normalised.
+    deviations.  scale: what a squared distance counts as near to, times the other side's: 1 where normalised, else from errors.set_scales.
     x, y, z: what a step of the recurrence takes. Normalised: half the difference of the sample that comes and the one that
     goes, the sum of their deviations, 1/norm (NaN where no neighbour is sought). Else: the sample that comes, the one that
     goes, 0 (inf where no neighbour is sought). x_low, y_low: what x and y lost by rounding.
