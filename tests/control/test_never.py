@@ -164,36 +164,36 @@ def test_cuda_devices_that_nobody_has_are_refused_in_the_words_of_explain(yard, 
 
 
 @pytest.mark.parametrize(
-    ("trainer", "pointer", "said", "reason"),
+    ("trainer", "pointers", "said", "reason"),
     [
         (
             {"accelerator": "cuda", "devices": 3},
-            "devices",
+            ["devices"],
             "3 devices on one node: the largest worker has 1 CUDA device(s)",
             "3 devices, numbers 0 to 2 asked for, and the largest worker that proved CUDA has one device",
         ),
         (
             {"accelerator": "cuda", "devices": [0, 2]},
-            "devices",
+            ["devices"],
             "device 2 on one node: the largest worker has 1 CUDA device(s)",
             "device 2 was asked for, and the largest worker that proved CUDA has one device",
         ),
         (
             {"accelerator": "cpu", "num_nodes": 5},
-            "num_nodes",
+            ["num_nodes"],
             "5 nodes are as many workers of one engine: dask has 2",
             "the dask cluster has 2 that could take part; let 3 more join",
         ),
         (
             {"accelerator": "cuda", "devices": 2, "num_nodes": 3},
-            "devices",
+            ["devices", "num_nodes"],
             "2 devices on one node: the largest worker has 1 CUDA device(s)",
             "2 devices, numbers 0 to 1 asked for, and the largest worker that proved CUDA has one device",
         ),
     ],
     ids=["devices", "indices", "nodes", "both"],
 )
-def test_training_on_more_than_there_is_waits_and_says_so_or_is_refused(yard, trainer, pointer, said, reason):
+def test_training_on_more_than_there_is_waits_and_says_so_or_is_refused(yard, trainer, pointers, said, reason):
     gpu_worker(yard, "a")
     yard.join()
     asked = {"strategy": "ddp", **trainer}
@@ -201,7 +201,7 @@ def test_training_on_more_than_there_is_waits_and_says_so_or_is_refused(yard, tr
         planned(yard, training({"fallback": "forbid"}, **asked))
     assert refused.value.detail.startswith(NEVER.capitalize())
     assert said in refused.value.detail
-    assert refused.value.errors[0].pointer == f"/params/config/trainer/{pointer}"
+    assert [each.pointer for each in refused.value.errors] == [f"/params/config/trainer/{each}" for each in pointers]
     waits = planned(yard, training({}, **asked))
     indices = asked.get("devices") if isinstance(asked.get("devices"), list) else None
     there = (waits.resolved.num_nodes, waits.resolved.device_indices)
