@@ -49,6 +49,7 @@ def main() -> int:
         settings = settings_of(said)
         log_to_stderr(settings.log_level if serving else "warning")
         if not serving:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # one that is stopped has not done what it was asked
             return keys.run(options, settings)
         refuse_open_door(settings, options.insecure)
         with locks_of(settings):

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import os
 import re
+import signal
 import socket
 import sqlite3
 import stat
@@ -20,6 +21,7 @@ import pytest
 from app import locks
 from app.command import refuse_open_door
 from app.keys import command, reaching, secret
+from app.keys.operators import short_path
 from app.kit.own_hosts import is_loopback
 from app.locks import Holder, lock_home, locks_of
 from app.settings import Settings
@@ -189,6 +191,26 @@ def test_a_server_that_does_not_answer_is_named(home, monkeypatch):
     with lock_home(home), pytest.raises(CannotStart, match=rf"another server \(pid {os.getpid()}\) .* does not answer"):
         command.run(options, Settings(home=home))
     command.run(options, Settings(home=home))
+
+
+def test_a_keys_command_that_is_stopped_has_not_succeeded(home):
+    """A server that is started, and told to stop, has: its 0 is not for a key that nobody was shown."""
+    home.mkdir()
+    with (
+        lock_home(home),
+        short_path(home) as address,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent,
+        subprocess.Popen(
+            [sys.executable, "-m", "app", "keys", "create", "--owner", "ada", "--scopes", "read", "--home", str(home)],
+            stdout=subprocess.PIPE,
+        ) as asking,
+    ):
+        silent.bind(address)
+        silent.listen()
+        silent.settimeout(30)
+        with silent.accept()[0]:
+            asking.terminate()
+            assert (asking.wait(timeout=10), asking.stdout.read()) == (-signal.SIGTERM, b"")
 
 
 @pytest.mark.parametrize("said", ["../jobs", "key_", "", "key_x?y=1", "key_x\n", "key_" + "0" * 400, "http://x/"])

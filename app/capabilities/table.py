@@ -86,7 +86,7 @@ def show(url: str) -> int:
     if answer.status_code in (401, 403):
         return _unable(f"{url} wants a key with the scope `read`: put it into {KEY}")
     if answer.status_code != 200:
-        return _unable(f"{url} answered with status {answer.status_code}; its log says more")
+        return _unable(f"{url} answered with status {answer.status_code}: {answer.text[:300] or 'nothing more'}")
     sys.stdout.writelines(f"{line}\n" for line in lines(answer.json()))
     return 0
 

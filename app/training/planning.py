@@ -53,8 +53,8 @@ def plan(
     if errors:
         if execution.fallback == "forbid":
             _refuse_what_is_not_there(params, execution, machine, allow, errors)
-        larger = (_checked(params, execution, each, allow) for each in _larger(machine))
-        checked, errors = next((each for each in larger if not each[1]), (checked, errors))
+        larger = [_checked(params, execution, each, allow) for each in _larger(machine)]
+        checked, errors = next((each for each in larger if not each[1]), larger[-1])
     if checked.resolved is None or errors:
         return Findings(errors)
     return Findings([], _plan(params, execution, checked, checked.resolved, workers, engine, fallback))

@@ -220,9 +220,14 @@ def test_all_devices_of_a_worker_are_those_that_are_there_even_where_workers_are
 
 def test_what_is_wrong_anywhere_is_no_matter_of_the_workers(yard):
     yard.join()
-    wrong = training({"fallback": "forbid"}, accelerator="cpu", num_nodes=5, devices=0)
+    wrong = {"accelerator": "cpu", "num_nodes": 5, "devices": 0}
     with pytest.raises(InvalidInput):
-        planned(yard, wrong)
+        planned(yard, training({"fallback": "forbid"}, **wrong))
+    with pytest.raises(InvalidInput) as refused:
+        planned(yard, training({}, **wrong))
+    assert [each.pointer for each in refused.value.errors] == [
+        "/params/config/trainer/devices"
+    ]  # nodes may be waited for
 
 
 def test_a_gang_that_finds_too_few_gpus_is_refused_or_waits_and_says_so(yard):
